@@ -1,0 +1,63 @@
+"""flowsim simulates the gradient flow of neural networks.
+
+>>> import flowsim
+>>> scenario = flowsim.load("scenario.toml")
+>>> tree = flowsim.run(scenario)
+
+Public names are loaded when they are first used: importing flowsim imports neither JAX nor Matplotlib.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._accessor import register_with_xarray
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .errors import FlowsimError, ScenarioError, UsageError
+    from .problem import Problem, build
+    from .results import open
+    from .run import run
+    from .scenario import Scenario, load, loads
+
+_HOME = {
+    "FlowsimError": "errors",
+    "Problem": "problem",
+    "Scenario": "scenario",
+    "ScenarioError": "errors",
+    "UsageError": "errors",
+    "build": "problem",
+    "load": "scenario",
+    "loads": "scenario",
+    "open": "results",
+    "run": "run",
+}
+
+__all__ = [
+    "FlowsimError",
+    "Problem",
+    "Scenario",
+    "ScenarioError",
+    "UsageError",
+    "build",
+    "load",
+    "loads",
+    "open",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'flowsim' has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register_with_xarray()

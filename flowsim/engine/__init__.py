@@ -1,0 +1,20 @@
+"""How the flow is integrated: the choice of engine, and what every engine offers to the drive."""
+
+from __future__ import annotations
+
+from ..problem import Reduced
+from ..scenario import Scenario
+from .integrator import Integrator, Report
+from .plan import Plan, choose
+from .snapshot import Snapshot
+from .targets import cosines, target_cluster
+
+
+def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
+    """The integrator of a plan; imports the engine it names."""
+    from .diffrax.integrator import DiffraxIntegrator
+
+    return DiffraxIntegrator(scenario, reduced, plan)
+
+
+__all__ = ["Integrator", "Plan", "Report", "Snapshot", "choose", "cosines", "make", "target_cluster"]

@@ -1,0 +1,162 @@
+"""The two ways to write the state, and for each its field, its error per neuron and its reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...problem import Reduced
+from ..snapshot import Snapshot
+from .field import Data, Network
+
+#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
+OUTPUT_FLOOR = 1e-3
+
+
+class State(NamedTuple):
+    """hidden (m, r), log_norm (m,) and output (m,); what a form of the state does not need is None."""
+
+    hidden: jax.Array
+    log_norm: jax.Array | None
+    output: jax.Array | None
+
+
+class Constants(NamedTuple):
+    """What the field takes besides the state: the data, and sign and log|v| of the output weights at the start."""
+
+    data: Data
+    output_sign: jax.Array
+    output_log: jax.Array
+
+
+class Coordinates(Protocol):
+    network: Network
+
+    def start(self, reduced: Reduced) -> State: ...
+
+    def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(direction (m, r), log_norm (m,), ratio v/|w| (m,))"""
+
+    def field(self, state: State, constants: Constants) -> State: ...
+
+    def errors(self, before: State, after: State, error: State) -> jax.Array:
+        """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
+
+    def settle(self, state: State) -> State:
+        """The state after an accepted step, its invariants restored."""
+
+    def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot: ...
+
+
+@dataclass(frozen=True)
+class Polar:
+    """hidden = u (unit rows), log_norm = log|w|, output = a = v/|w| where it is free.
+
+    A balanced start keeps a = +1 or -1 exactly, and a fixed output weight gives a = v e^-rho: neither is integrated.
+    """
+
+    network: Network
+    balanced: bool
+    trained_output: bool
+
+    def start(self, reduced: Reduced) -> State:
+        weights = reduced.problem.weights
+        free = self.trained_output and not self.balanced
+        ratio = jnp.asarray(weights.output_sign * np.exp(weights.output_log - weights.log_norm)) if free else None
+        return State(jnp.asarray(reduced.direction), jnp.asarray(weights.log_norm), ratio)
+
+    def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        assert state.log_norm is not None
+        # the field depends on u's direction only: an unnormalised u between two stages changes nothing
+        return _rows_normalised(state.hidden), state.log_norm, self._ratio(state, constants)
+
+    def _ratio(self, state: State, constants: Constants) -> jax.Array:
+        if state.output is not None:
+            return state.output
+        if self.balanced:
+            return constants.output_sign
+        return constants.output_sign * jnp.exp(constants.output_log - state.log_norm)
+
+    def field(self, state: State, constants: Constants) -> State:
+        direction, log_norm, ratio = self.unit(state, constants)
+        drift = self.network.drift(direction, log_norm, ratio, constants.data)
+        ratio_rate = None if state.output is None else drift.output - ratio * drift.radial
+        return State(drift.tangent, drift.radial, ratio_rate)
+
+    def errors(self, before: State, after: State, error: State) -> jax.Array:
+        worst = jnp.maximum(jnp.linalg.norm(error.hidden, axis=1), jnp.abs(error.log_norm))
+        if error.output is None:
+            return worst
+        size = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
+        return jnp.maximum(worst, jnp.abs(error.output) / jnp.maximum(size, OUTPUT_FLOOR))
+
+    def settle(self, state: State) -> State:
+        return state._replace(hidden=_rows_normalised(state.hidden))
+
+    def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot:
+        direction, log_norm, ratio = (np.asarray(array) for array in self.unit(state, constants))
+        if self.trained_output:
+            with np.errstate(divide="ignore"):
+                return Snapshot(time, direction, log_norm, np.sign(ratio), np.log(np.abs(ratio)) + log_norm)
+        return Snapshot(time, direction, log_norm, np.asarray(constants.output_sign), np.asarray(constants.output_log))
+
+
+@dataclass(frozen=True)
+class Cartesian:
+    """hidden = w, output = v where it is trained."""
+
+    network: Network
+    trained_output: bool
+
+    def start(self, reduced: Reduced) -> State:
+        weights = reduced.problem.weights
+        output = jnp.asarray(weights.output_sign * np.exp(weights.output_log)) if self.trained_output else None
+        return State(jnp.asarray(np.exp(weights.log_norm)[:, None] * reduced.direction), None, output)
+
+    def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        norm = _norms(state.hidden)
+        scale = jnp.where(norm > 0, norm, 1.0)
+        return state.hidden / scale[:, None], jnp.log(scale), self._output(state, constants) / scale
+
+    def _output(self, state: State, constants: Constants) -> jax.Array:
+        return constants.output_sign * jnp.exp(constants.output_log) if state.output is None else state.output
+
+    def field(self, state: State, constants: Constants) -> State:
+        direction, log_norm, ratio = self.unit(state, constants)
+        drift = self.network.drift(direction, log_norm, ratio, constants.data)
+        scale = jnp.exp(log_norm)
+        hidden = scale[:, None] * (drift.tangent + drift.radial[:, None] * direction)
+        return State(hidden, None, None if state.output is None else scale * drift.output)
+
+    def errors(self, before: State, after: State, error: State) -> jax.Array:
+        size = jnp.maximum(_norms(before.hidden), _norms(after.hidden))
+        worst = _norms(error.hidden) / jnp.where(size > 0, size, 1.0)
+        if error.output is None:
+            return worst
+        output = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
+        output = jnp.maximum(output, OUTPUT_FLOOR * size)
+        return jnp.maximum(worst, jnp.abs(error.output) / jnp.where(output > 0, output, 1.0))
+
+    def settle(self, state: State) -> State:
+        return state
+
+    def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot:
+        direction, log_norm, _ = (np.asarray(array) for array in self.unit(state, constants))
+        output = np.asarray(self._output(state, constants))
+        with np.errstate(divide="ignore"):
+            return Snapshot(time, direction, log_norm, np.sign(output), np.log(np.abs(output)))
+
+
+def _rows_normalised(rows: jax.Array) -> jax.Array:
+    return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _norms(rows: jax.Array) -> jax.Array:
+    """Norms of rows whose squares may underflow."""
+    largest = jnp.max(jnp.abs(rows), axis=1)
+    scale = jnp.where(largest > 0, largest, 1.0)
+    return scale * jnp.linalg.norm(rows / scale[:, None], axis=1)

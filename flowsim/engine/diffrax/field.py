@@ -1,0 +1,82 @@
+"""The right-hand side of the flow in JAX. Two matrix products per evaluation are all of its cost.
+
+Notation, for a neuron: u = w/|w|, rho = log|w|, a = v/|w|, q the activation's homogeneity, h(w, x) = |w|^q k(<u, x>).
+With p_i = -weight_i l'(f(x_i), y_i) and P = sum_i p_i k'(<u, x_i>) x_i, H = sum_i p_i k(<u, x_i>):
+
+    du/dt = a |w|^(q-1) (I - u u^T) P      drho/dt = a |w|^(q-1) R      (dv/dt)/|w| = |w|^(q-1) H
+
+where R, the radial part, is q H for a power (Euler) and <P, u> for tanh; for a power of degree p, H = <P, u>/p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...problem import Reduced
+from ...problem.losses import Loss
+from ...problem.networks import Activation
+
+
+class Data(NamedTuple):
+    """The arrays of the problem on the device. inputs (n', r); the rest (n',)."""
+
+    inputs: jax.Array
+    targets: jax.Array
+    weight: jax.Array
+
+    @classmethod
+    def of(cls, reduced: Reduced) -> Data:
+        return cls(*map(jnp.asarray, (reduced.inputs, reduced.targets, reduced.sample_weight)))
+
+
+class Drift(NamedTuple):
+    """tangent (m, r): du/dt; radial (m,): d log|w| / dt; output (m,): (dv/dt)/|w|."""
+
+    tangent: jax.Array
+    radial: jax.Array
+    output: jax.Array
+
+
+@dataclass(frozen=True)
+class Network:
+    """The formulas of one network and loss, hashable so that compiled code is shared."""
+
+    activation: Activation
+    loss: Loss
+
+    def outputs(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
+        """(n',): f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,)."""
+        response, _ = self._response(direction, log_norm, data)
+        return self._sum(response, log_norm, ratio)
+
+    def log_loss(self, outputs: jax.Array, data: Data) -> jax.Array:
+        """log of the training loss, exact where the loss underflows."""
+        per_sample = self.loss.log_value(outputs, data.targets, jnp)
+        return jax.scipy.special.logsumexp(per_sample + jnp.log(data.weight))
+
+    def drift(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> Drift:
+        """Velocities of all neurons at unit directions (m, r), log norms (m,) and ratios v/|w| (m,)."""
+        activation = self.activation
+        response, slope = self._response(direction, log_norm, data)
+        outputs = self._sum(response, log_norm, ratio)
+        pull = -data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        force = (slope * pull) @ data.inputs
+        along = jnp.sum(force * direction, axis=1)
+        total = response @ pull if activation.degree is None else along / activation.degree
+        radial = along if activation.degree is None else activation.homogeneity * total
+        scale = jnp.exp((activation.homogeneity - 1) * log_norm)
+        return Drift(
+            tangent=(ratio * scale)[:, None] * (force - along[:, None] * direction),
+            radial=ratio * scale * radial,
+            output=scale * total,
+        )
+
+    def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
+        return self.activation.response(direction @ data.inputs.T, log_norm[:, None], jnp)
+
+    def _sum(self, response: jax.Array, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
+        return (ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)) @ response

@@ -1,0 +1,140 @@
+"""The diffrax engine behind the drive's protocol. float64 is switched on for its own calls only."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...problem import Reduced
+from ...scenario import Scenario
+from ..integrator import Report
+from ..plan import Plan
+from ..snapshot import Snapshot
+from ..targets import target_cluster
+from .coordinates import Cartesian, Constants, Coordinates, Polar, State
+from .field import Data, Network
+from .stepper import Carry, Goals, Stepper, Watch
+
+SOLVERS = {
+    "tsit5": lambda rtol: diffrax.Tsit5(scan_kind="lax"),
+    "dopri5": lambda rtol: diffrax.Dopri5(scan_kind="lax"),
+    "dopri8": lambda rtol: diffrax.Dopri8(scan_kind="lax"),
+    "kvaerno5": lambda rtol: diffrax.Kvaerno5(
+        scan_kind="lax", root_finder=diffrax.VeryChord(rtol=0.1 * rtol, atol=0.1 * rtol)
+    ),
+}
+
+
+def _in_float64(method):  # type: ignore[no-untyped-def]
+    @wraps(method)
+    def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+        with jax.enable_x64(True):
+            return method(*args, **kwargs)
+
+    return call
+
+
+class DiffraxIntegrator:
+    """Implements :class:`flowsim.engine.integrator.Integrator`."""
+
+    @_in_float64
+    def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
+        problem, flow = reduced.problem, scenario.flow
+        network = Network(problem.activation, problem.loss)
+        coordinates: Coordinates = (
+            Polar(network, problem.balanced, problem.trained_output)
+            if plan.coordinates == "polar"
+            else Cartesian(network, problem.trained_output)
+        )
+        until = flow.until
+        losses = [np.log(until.loss)] if until.loss is not None else []
+        losses += [until.log10_loss * np.log(10)] if until.log10_loss is not None else []
+        self._goals = Goals(
+            end=until.time or np.inf,
+            log_loss=max(losses, default=-np.inf),
+            alignment=until.alignment if until.alignment is not None else np.inf,
+        )
+        self._stepper = Stepper(
+            SOLVERS[plan.solver](flow.rtol),
+            coordinates,
+            flow.rtol,
+            watch_loss=bool(losses),
+            watch_alignment=until.alignment is not None,
+        )
+        weights = problem.weights
+        self._constants = Constants(Data.of(reduced), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log))
+        self._watch = _watch(reduced)
+        self._start = coordinates.start(reduced)
+
+    @_in_float64
+    def begin(self) -> Carry:
+        return self._stepper.begin(self._start, self._constants, self._goals)
+
+    @_in_float64
+    def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
+        carry = self._stepper.advance(carry, self._constants, self._watch, self._goals, stop, attempts)
+        return jax.block_until_ready(carry)
+
+    def report(self, carry: Carry) -> Report:
+        attempts = int(carry.accepted) + int(carry.rejected)
+        return Report(
+            time=float(carry.time),
+            step_size=float(carry.step),
+            steps=int(carry.accepted),
+            rejections=int(carry.rejected),
+            evaluations=1 + self._stepper.evaluations_per_step * attempts,
+            reached=bool(carry.reached),
+            stalled=bool(carry.stalled),
+            finite=bool(carry.finite),
+        )
+
+    @_in_float64
+    def at(self, carry: Carry, time: float) -> Snapshot:
+        return self._snapshot(time, self._stepper.interpolate(carry, jnp.asarray(time)))
+
+    @_in_float64
+    def now(self, carry: Carry) -> Snapshot:
+        return self._snapshot(float(carry.time), carry.state)
+
+    @_in_float64
+    def log_loss(self, carry: Carry) -> float:
+        return float(self._stepper.log_loss(carry.state, self._constants))
+
+    def _snapshot(self, time: float, state: State) -> Snapshot:
+        return self._stepper.coordinates.snapshot(time, state, self._constants)
+
+    def save(self, carry: Carry) -> dict[str, Any]:
+        state = {name: np.asarray(leaf) for name, leaf in carry.state._asdict().items() if leaf is not None}
+        controller = np.array([float(leaf) for leaf in carry.controller_state])
+        counts = np.array([int(carry.accepted), int(carry.rejected)])
+        clock = np.array([float(carry.time), float(carry.step)])
+        return {**state, "controller": controller, "counts": counts, "clock": clock}
+
+    @_in_float64
+    def restore(self, saved: dict[str, Any]) -> Carry:
+        fields = (saved.get(name) for name in State._fields)
+        state = State(*(None if leaf is None else jnp.asarray(leaf) for leaf in fields))
+        time, step = saved["clock"]
+        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, self._goals)
+        first, second, at_smallest = saved["controller"]
+        accepted, rejected = saved["counts"]
+        return carry._replace(
+            controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
+            accepted=jnp.asarray(accepted),
+            rejected=jnp.asarray(rejected),
+        )
+
+
+def _watch(reduced: Reduced) -> Watch:
+    target = target_cluster(reduced)
+    center = np.zeros_like(reduced.direction)
+    targeted = target >= 0
+    center[targeted] = reduced.center[target[targeted]]
+    center[targeted, -1] += reduced.outside_center[targeted, target[targeted]]
+    center[targeted] /= np.linalg.norm(reduced.problem.centers[target[targeted]], axis=1, keepdims=True)
+    return Watch(jnp.asarray(center), jnp.asarray(targeted), jnp.asarray(reduced.feature_coordinates))

@@ -1,0 +1,187 @@
+"""Adaptive stepping with a diffrax solver, compiled once and driven in chunks from the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .coordinates import Constants, Coordinates, State
+
+#: First trial step: this much relative motion of the fastest neuron.
+FIRST_MOTION = 1e-3
+#: A step shorter than this many spacings of floating-point time cannot advance.
+SMALLEST_STEP = 16.0
+
+
+class Goals(NamedTuple):
+    """Thresholds that end a run; ±inf where not asked for. end: the latest time, never stepped over."""
+
+    end: float
+    log_loss: float
+    alignment: float
+
+
+class Watch(NamedTuple):
+    """What the alignment goal looks at. center (m, r): each neuron's target as a unit vector in reduced coordinates;
+    targeted (m,): whether the neuron has one; feature (r,): 1 for every coordinate but the bias."""
+
+    center: jax.Array
+    targeted: jax.Array
+    feature: jax.Array
+
+
+class Carry(NamedTuple):
+    """Everything between two steps. `dense` is the interpolant of the last accepted step, from `previous` to `time`."""
+
+    time: jax.Array
+    step: jax.Array
+    state: State
+    solver_state: Any
+    controller_state: Any
+    previous: jax.Array
+    dense: Any
+    accepted: jax.Array
+    rejected: jax.Array
+    stalled: jax.Array
+    finite: jax.Array
+    reached: jax.Array
+
+
+@dataclass(frozen=True)
+class Stepper:
+    """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step."""
+
+    solver: diffrax.AbstractAdaptiveSolver
+    coordinates: Coordinates
+    rtol: float
+    watch_loss: bool = False
+    watch_alignment: bool = False
+
+    @cached_property
+    def _term(self) -> diffrax.ODETerm:
+        return diffrax.ODETerm(lambda t, state, constants: self.coordinates.field(state, constants))
+
+    @cached_property
+    def _controller(self) -> diffrax.PIDController:
+        # it is handed one relative error per neuron, hence rtol = 0 and the largest one as norm
+        return diffrax.PIDController(rtol=0.0, atol=self.rtol, norm=jnp.max, pcoeff=0.2, icoeff=0.5)
+
+    @partial(jax.jit, static_argnums=0)
+    def begin(self, state: State, constants: Constants, goals: Goals) -> Carry:
+        """The carry at time 0. The trial step is a fraction of the fastest neuron's time scale."""
+        velocity = self.coordinates.field(state, constants)
+        rate = jnp.max(self.coordinates.errors(state, state, velocity))
+        step = jnp.where(rate > 0, FIRST_MOTION / rate, 1.0)
+        return self.resume(jnp.zeros(()), step, state, constants, goals)
+
+    @partial(jax.jit, static_argnums=0)
+    def resume(self, time: jax.Array, step: jax.Array, state: State, constants: Constants, goals: Goals) -> Carry:
+        """A carry that goes on from a saved state."""
+        step = jnp.where(goals.end > time, jnp.minimum(step, goals.end - time), step)
+        solver_state = self.solver.init(self._term, time, time + step, state, constants)
+        *_, controller_state = self._controller.init(self._term, time, time + step, state, step, constants, None, self._order)
+        dense = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)[2]
+        return Carry(
+            time, step, state, solver_state, _arrays(controller_state), time, _zeros(dense),
+            accepted=jnp.zeros((), int), rejected=jnp.zeros((), int),
+            stalled=jnp.array(False), finite=jnp.array(True), reached=jnp.array(False),
+        )  # fmt: skip
+
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def advance(
+        self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
+    ) -> Carry:
+        """Step until the time reaches `stop` or goals.end, `steps` attempts have been made, a goal is met or stepping fails."""
+        last = carry.accepted + carry.rejected + steps
+
+        def goes_on(carry: Carry) -> jax.Array:
+            waiting = (carry.time < stop) & (carry.time < goals.end)
+            return waiting & (carry.accepted + carry.rejected < last) & ~carry.reached & ~carry.stalled
+
+        return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals), carry)
+
+    @partial(jax.jit, static_argnums=0)
+    def interpolate(self, carry: Carry, time: jax.Array) -> State:
+        """The state within the last accepted step."""
+        inside = self.solver.interpolation_cls(t0=carry.previous, t1=carry.time, **carry.dense).evaluate(time)
+        return self.coordinates.settle(inside)
+
+    def _step(self, carry: Carry, constants: Constants, watch: Watch, goals: Goals) -> Carry:
+        begin, before = carry.time, carry.state
+        # the end is met exactly, without a sliver of a step before it
+        end = jnp.where(begin + 1.01 * carry.step >= goals.end, goals.end, begin + carry.step)
+        after, error, dense, solver_state, result = self.solver.step(
+            self._term, begin, end, before, constants, carry.solver_state, made_jump=False
+        )
+        errors = self.coordinates.errors(before, after, error)
+        errors = jnp.where(jnp.isfinite(errors) & (result == diffrax.RESULTS.successful), errors, jnp.inf)
+        nothing = jnp.zeros_like(errors)
+        keep, time, next_end, _, controller_state, _ = self._controller.adapt_step_size(
+            begin, end, nothing, nothing, constants, errors, self._order, carry.controller_state
+        )
+        step = next_end - time
+        after = self.coordinates.settle(after)
+        state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
+        return Carry(
+            time=time,
+            step=step,
+            state=state,
+            solver_state=solver_state,
+            controller_state=controller_state,
+            previous=begin,
+            dense=dense,
+            accepted=carry.accepted + keep,
+            rejected=carry.rejected + ~keep,
+            stalled=(step <= SMALLEST_STEP * jnp.spacing(time)) | ~jnp.isfinite(next_end),
+            finite=jnp.all(jnp.isfinite(errors)),
+            reached=keep & self._reached(state, constants, watch, goals),
+        )
+
+    def _reached(self, state: State, constants: Constants, watch: Watch, goals: Goals) -> jax.Array:
+        reached = jnp.array(False)
+        if self.watch_loss:
+            reached = self.log_loss(state, constants) <= goals.log_loss
+        if self.watch_alignment:
+            direction, _, _ = self.coordinates.unit(state, constants)
+            size = jnp.linalg.norm(direction * watch.feature, axis=1)
+            cosine = jnp.sum(direction * watch.center, axis=1) / jnp.where(size > 0, size, 1.0)
+            aligned = jnp.all((cosine >= goals.alignment) | ~watch.targeted) & jnp.any(watch.targeted)
+            reached = reached | aligned
+        return reached
+
+    @partial(jax.jit, static_argnums=0)
+    def log_loss(self, state: State, constants: Constants) -> jax.Array:
+        """log of the training loss."""
+        network = self.coordinates.network
+        outputs = network.outputs(*self.coordinates.unit(state, constants), constants.data)
+        return network.log_loss(outputs, constants.data)
+
+    @property
+    def evaluations_per_step(self) -> int:
+        """Evaluations of the field per attempted step; an implicit stage counts as one, its iterations do not."""
+        tableau = self.solver.tableau
+        return int(tableau.num_stages - tableau.fsal)
+
+    @property
+    def _order(self) -> float:
+        order = self.solver.error_order(self._term)
+        assert order is not None
+        return float(order)
+
+
+def _where(condition: jax.Array, yes: Any, no: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def _arrays(tree: Any) -> Any:
+    return jax.tree.map(jnp.asarray, tree)
+
+
+def _zeros(shapes: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)

@@ -1,0 +1,88 @@
+"""What will integrate a problem, and why: the meaning of every "auto" in [flow]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import EngineError
+from ..problem import Problem, Reduced
+from ..scenario import Scenario
+
+#: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
+IMPLICIT_LIMIT = 2000
+#: Cartesian weights below this norm would lose their velocities to underflow.
+SMALLEST_CARTESIAN = 1e-250
+
+
+@dataclass(frozen=True)
+class Plan:
+    """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of."""
+
+    engine: str
+    solver: str
+    coordinates: str
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def choose(scenario: Scenario, reduced: Reduced) -> Plan:
+    """Resolve engine, solver and coordinates. Raises EngineError where what was asked for cannot work."""
+    flow, problem = scenario.flow, reduced.problem
+    coordinates, why_coordinates = _coordinates(problem)
+    if flow.coordinates != "auto":
+        coordinates, why_coordinates = flow.coordinates, "as the scenario says"
+    if problem.activation.smooth:
+        solver, why_solver = "dopri8", "the field is smooth"
+    else:
+        solver, why_solver = "tsit5", "the field has jumps, so a high order would not pay"
+    if flow.solver != "auto":
+        solver, why_solver = flow.solver, "as the scenario says"
+    _check(solver, coordinates, reduced)
+    return Plan(
+        engine="diffrax",
+        solver=solver,
+        coordinates=coordinates,
+        reasons=(
+            "engine diffrax: the only engine of this version",
+            f"solver {solver}: {why_solver}",
+            f"coordinates {coordinates}: {why_coordinates}",
+        ),
+        warnings=tuple(_warnings(problem)),
+    )
+
+
+def _coordinates(problem: Problem) -> tuple[str, str]:
+    if not problem.trained_output:
+        return "cartesian", "with fixed output weights a neuron may pass through zero"
+    weights = problem.weights
+    if problem.activation.homogeneity > 1:
+        return "polar", "neurons of a higher power never reach zero"
+    if (weights.output_log <= weights.log_norm).all():
+        return "polar", "|v| <= |w| at the start, so no neuron passes through zero"
+    if weights.log_norm.min() < np.log(SMALLEST_CARTESIAN):
+        return "polar", "the weights are too small for cartesian coordinates"
+    return "cartesian", "a neuron with |v| > |w| may pass through zero"
+
+
+def _check(solver: str, coordinates: str, reduced: Reduced) -> None:
+    size = reduced.direction.size
+    if solver == "kvaerno5" and size > IMPLICIT_LIMIT:
+        raise EngineError(
+            f"flow.solver: kvaerno5 forms a dense Jacobian and is for up to {IMPLICIT_LIMIT} weights; "
+            f"this problem has {size} after reduction; use dopri8 or tsit5"
+        )
+    if coordinates == "cartesian" and reduced.problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN):
+        raise EngineError(
+            f"flow.coordinates: cartesian cannot resolve neurons of norm below {SMALLEST_CARTESIAN:g}; use polar"
+        )
+
+
+def _warnings(problem: Problem):  # type: ignore[no-untyped-def]
+    if not problem.activation.smooth:
+        yield (
+            f"{problem.activation.name} has a kink, and the field jumps where <w_j, x_i> = 0. This engine takes the gradient to be 0 "
+            "there and does not follow sliding along such a boundary (the Clarke subdifferential): the solver may chatter "
+            "with tiny steps, and trajectories near boundaries are approximate."
+        )

@@ -1,0 +1,24 @@
+"""The state of the network at one instant, the same for every engine and every coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..problem.data.samples import Floats
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """direction (m, r): unit rows in the reduced coordinates. log_norm (m,). output_sign (m,), output_log (m,): v_j = sign e^log."""
+
+    time: float
+    direction: Floats
+    log_norm: Floats
+    output_sign: Floats
+    output_log: Floats
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.direction).all() and np.isfinite(self.log_norm).all())

@@ -1,0 +1,19 @@
+"""From states to named observables."""
+
+from .instant import Instant, Setting
+from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, QUANTILES, Recorder, Selection, Trajectory
+from .registry import OBSERVABLES, Observable
+
+__all__ = [
+    "GROWN",
+    "NUMERICS",
+    "OBSERVABLES",
+    "QUANTILES",
+    "QUANTILE_SUFFIX",
+    "Instant",
+    "Observable",
+    "Recorder",
+    "Selection",
+    "Setting",
+    "Trajectory",
+]

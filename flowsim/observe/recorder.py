@@ -1,0 +1,217 @@
+"""Kept instants, as one growing list of arrays per variable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..engine import Report, Snapshot
+from ..errors import UsageError
+from ..problem.data.samples import Floats
+from ..scenario import Scenario
+from .instant import Instant, Setting
+from .registry import OBSERVABLES, Observable
+
+#: A per-sample variable with more values than this is kept as quantiles per cluster instead.
+PER_SAMPLE_LIMIT = 20_000_000
+#: A run that would keep more bytes than this is refused.
+MEMORY_LIMIT = 8 * 2**30
+#: A total mass this many times its first value has left the initial scale.
+GROWN = 10.0
+QUANTILE_SUFFIX = "_quantile"
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+NUMERICS = {
+    "steps": "accepted solver steps so far",
+    "rejections": "rejected solver steps so far",
+    "evaluations": "evaluations of the field so far",
+    "step_size": "solver step size at the instant",
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is kept of a run. summarised: per-sample variables of which only quantiles are kept."""
+
+    observables: tuple[Observable, ...]
+    summarised: frozenset[str]
+    bytes: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, setting: Setting) -> Selection:
+        """Resolve [observe] for a problem.
+
+        Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
+        """
+        observe = scenario.observe
+        applicable = {name: observable for name, observable in OBSERVABLES.items() if observable.applies(setting)}
+        if observe.variables == "default":
+            chosen = [
+                observable for observable in applicable.values() if setting.underflows or not observable.companion
+            ]
+        else:
+            absent = [
+                (f"observe.variables[{index}]", f'"{name}" does not exist for this problem; it has {", ".join(applicable)}')
+                for index, name in enumerate(observe.variables)
+                if name not in applicable
+            ]
+            if absent:
+                raise scenario.error(*absent)
+            chosen = [applicable[name] for name in observe.variables]
+        sizes = _sizes(setting)
+        instants = observe.times * (2 if scenario.flow.until.open_ended else 1)
+        summarised = frozenset(
+            observable.name
+            for observable in chosen
+            if "sample" in observable.dims and instants * sizes["sample"] > PER_SAMPLE_LIMIT
+        )
+        kept = sum(
+            instants * (_summary_size(sizes) if item.name in summarised else math.prod(sizes[dim] for dim in item.dims))
+            for item in chosen
+        )
+        kept += snapshot_count(scenario) * math.prod(setting.problem.hidden_direction.shape)
+        if 8 * kept > MEMORY_LIMIT:
+            raise UsageError(
+                f"this run would keep {8 * kept / 2**30:.1f} GiB, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
+                "lower observe.times or observe.snapshots, or name fewer observe.variables"
+            )
+        return cls(tuple(chosen), summarised, 8 * kept)
+
+
+def snapshot_count(scenario: Scenario) -> int:
+    """How many instants keep their weights, at most."""
+    named = {"none": 0, "ends": 2, "all": scenario.observe.times}
+    wanted = scenario.observe.snapshots
+    return named[wanted] if isinstance(wanted, str) else wanted
+
+
+def _sizes(setting: Setting) -> dict[str, int]:
+    problem = setting.problem
+    return {"neuron": len(problem.hidden_log_norm), "cluster": len(problem.centers), "sample": len(problem.targets)}
+
+
+def _summary_size(sizes: dict[str, int]) -> int:
+    return max(sizes["cluster"], 1) * len(QUANTILES)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What was kept. time (T,); variables: name -> (T, …); numerics: name -> (T,); kept_weights (S,): indices into time;
+    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm)."""
+
+    time: Floats
+    variables: dict[str, Floats]
+    numerics: dict[str, Floats]
+    kept_weights: Floats
+    direction: Floats
+    bias: Floats
+
+
+@dataclass
+class Recorder:
+    """Implements the drive's recording: every kept instant is observed at once, in one pass over the data."""
+
+    scenario: Scenario
+    setting: Setting
+    selection: Selection
+    _times: list[float] = field(default_factory=list)
+    _variables: dict[str, list[Floats]] = field(default_factory=dict)
+    _numerics: dict[str, list[float]] = field(default_factory=dict)
+    _weights: list[tuple[Floats, Floats] | None] = field(default_factory=list)
+    _latest: Instant | None = None
+    _initial_log_loss: float = math.nan
+
+    @property
+    def last_time(self) -> float:
+        return self._times[-1] if self._times else math.nan
+
+    @property
+    def phase(self) -> str:
+        """The phase that the latest kept instant is in, for a reader's orientation."""
+        if self._latest is None:
+            return "start"
+        start, now = self.setting.problem.weights.log_norm, self._latest.snapshot.log_norm
+        if logsumexp(2 * now) < logsumexp(2 * start) + math.log(GROWN):
+            return "alignment"
+        return "growth" if self._latest.log_loss > self._initial_log_loss - math.log(2) else "convergence"
+
+    def keep(self, snapshot: Snapshot, report: Report) -> None:
+        instant = Instant(self.setting, snapshot)
+        if not self._times:
+            self._initial_log_loss = instant.log_loss
+        for observable in self.selection.observables:
+            name, value = self._value(observable, instant)
+            self._variables.setdefault(name, []).append(value)
+        for name in NUMERICS:
+            self._numerics.setdefault(name, []).append(getattr(report, name))
+        self._weights.append(self._lift(snapshot) if len(self._times) % self._stride == 0 else None)
+        self._times.append(snapshot.time)
+        self._latest = instant
+
+    def thin(self) -> None:
+        for values in (self._times, self._weights, *self._variables.values(), *self._numerics.values()):
+            del values[1::2]
+        for index in range(len(self._weights)):
+            if index % self._stride:
+                self._weights[index] = None
+
+    def finish(self) -> Trajectory:
+        """Everything kept, as arrays; the recorder is empty afterwards."""
+        wanted = snapshot_count(self.scenario)
+        if wanted and self._weights[-1] is None and self._latest is not None:
+            self._weights[-1] = self._lift(self._latest.snapshot)
+        held = [index for index, weights in enumerate(self._weights) if weights is not None] if wanted else []
+        if len(held) > wanted:
+            held = [held[round(place)] for place in np.linspace(0, len(held) - 1, wanted)]
+        weights = [kept for index in held if (kept := self._weights[index]) is not None]
+        neurons, features = self.setting.problem.hidden_direction.shape
+        return Trajectory(
+            time=np.array(self._times),
+            variables={name: np.array(self._variables.pop(name)) for name in list(self._variables)},
+            numerics={name: np.array(values) for name, values in self._numerics.items()},
+            kept_weights=np.array(held, dtype=np.int64),
+            direction=np.array([direction for direction, _ in weights]).reshape(-1, neurons, features),
+            bias=np.array([bias for _, bias in weights]).reshape(-1, neurons),
+        )
+
+    def restore(self, kept: Trajectory, drop_last: bool) -> None:
+        """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
+        end = len(kept.time) - drop_last
+        self._times = list(kept.time[:end])
+        self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
+        self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
+        self._weights = [None] * end
+        for place, index in enumerate(kept.kept_weights):
+            if index < end and index % self._stride == 0:
+                self._weights[index] = (kept.direction[place], kept.bias[place])
+
+    @property
+    def _stride(self) -> int:
+        """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
+        wanted = snapshot_count(self.scenario)
+        return max(self.scenario.observe.times // wanted, 1) if wanted > 2 else 2**62
+
+    def _lift(self, snapshot: Snapshot) -> tuple[Floats, Floats]:
+        return self.setting.reduced.lift(snapshot.direction)
+
+    def _value(self, observable: Observable, instant: Instant) -> tuple[str, Floats]:
+        """(name of the variable, its value at the instant)"""
+        value = np.asarray(observable.value(instant))
+        if "sample" not in observable.dims:
+            return observable.name, value
+        value = value[self.setting.reduced.representative]
+        if observable.name in self.selection.summarised:
+            return observable.name + QUANTILE_SUFFIX, self._quantiles(value)
+        return observable.name, value
+
+    def _quantiles(self, value: Floats) -> Floats:
+        """(K, quantile), or (quantile,) where clusters are unknown"""
+        cluster = self.setting.problem.sample_cluster
+        count = len(self.setting.problem.centers)
+        if not count:
+            return np.quantile(value, QUANTILES)
+        empty = np.full(len(QUANTILES), np.nan)
+        members = (value[cluster == k] for k in range(count))
+        return np.array([np.quantile(member, QUANTILES) if len(member) else empty for member in members])

@@ -1,0 +1,138 @@
+"""The one registry of observables: names, dimensions, units and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine import cosines
+from ..problem.data.samples import Floats
+from .instant import Instant, Setting
+
+
+@dataclass(frozen=True)
+class Observable:
+    """dims: beside time. value: its array at an instant. applies: whether a problem has it.
+    companion: left out by default unless tiny weights make its linear partner underflow."""
+
+    name: str
+    dims: tuple[str, ...]
+    long_name: str
+    value: Callable[[Instant], Floats]
+    applies: Callable[[Setting], bool] = lambda setting: True
+    units: str = "1"
+    companion: bool = False
+
+
+def _clusters(setting: Setting) -> bool:
+    return len(setting.problem.centers) > 0
+
+
+def _labels(setting: Setting) -> bool:
+    return bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
+
+
+def _balance(setting: Setting) -> bool:
+    problem = setting.problem
+    return problem.trained_output and problem.activation.degree is not None
+
+
+def _log_mass(instant: Instant, members: np.ndarray) -> Floats:
+    """log of the sum of |w_j|^2 over each row's members (rows, m)."""
+    doubled = np.where(members, 2 * instant.snapshot.log_norm, -np.inf)
+    top = doubled.max(axis=-1, initial=-np.inf)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(doubled - shift[..., None]).sum(axis=-1))
+
+
+def _cluster_log_mass(instant: Instant) -> Floats:
+    return _log_mass(instant, instant.setting.target == np.arange(len(instant.setting.problem.centers))[:, None])
+
+
+def _void_log_mass(instant: Instant) -> Floats:
+    return _log_mass(instant, instant.setting.target < 0)
+
+
+def _balance_drift(instant: Instant) -> Floats:
+    """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the larger of the two terms."""
+    snapshot, weights = instant.snapshot, instant.setting.problem.weights
+    share = instant.setting.problem.activation.homogeneity
+
+    def excess(log_norm: Floats, output_log: Floats) -> Floats:
+        top = np.maximum(snapshot.log_norm, snapshot.output_log)
+        return np.exp(2 * (log_norm - top)) - share * np.exp(2 * (output_log - top))
+
+    change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)
+    return np.abs(change).max()
+
+
+def _accuracy(instant: Instant) -> Floats:
+    right = instant.margin > 0
+    return np.mean(right[instant.setting.reduced.representative])
+
+
+_OBSERVABLES = (
+    Observable(
+        "cosine",
+        ("neuron", "cluster"),
+        "cosine between neuron and cluster centre",
+        lambda instant: cosines(instant.setting.reduced, instant.snapshot.direction),
+        _clusters,
+    ),
+    Observable("log_norm", ("neuron",), "natural log of the neuron's norm", lambda instant: instant.snapshot.log_norm),
+    Observable(
+        "output_weight",
+        ("neuron",),
+        "output weight v_j",
+        lambda instant: instant.snapshot.output_sign * np.exp(instant.snapshot.output_log),
+    ),
+    Observable(
+        "log_output_weight",
+        ("neuron",),
+        "natural log of |v_j|",
+        lambda instant: instant.snapshot.output_log,
+        companion=True,
+    ),
+    Observable("loss", (), "training loss", lambda instant: np.exp(instant.log_loss)),
+    Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
+    Observable("accuracy", (), "accuracy on the training labels", _accuracy, _labels),
+    Observable("margin", ("sample",), "margin y f(x)", lambda instant: instant.margin),
+    Observable("loss_derivative", ("sample",), "derivative of the sample's loss in f", lambda instant: instant.loss_derivative),
+    Observable(
+        "cluster_mass",
+        ("cluster",),
+        "sum of squared norms of the neurons whose target is the cluster",
+        lambda instant: np.exp(_cluster_log_mass(instant)),
+        _clusters,
+    ),
+    Observable(
+        "log_cluster_mass", ("cluster",), "natural log of cluster_mass", _cluster_log_mass, _clusters, companion=True
+    ),
+    Observable(
+        "void_mass",
+        (),
+        "sum of squared norms of the neurons with no target",
+        lambda instant: np.exp(_void_log_mass(instant)),
+        _clusters,
+    ),
+    Observable("log_void_mass", (), "natural log of void_mass", _void_log_mass, _clusters, companion=True),
+    Observable(
+        "active_fraction",
+        ("neuron", "cluster"),
+        "share of the cluster's samples on which the neuron is active",
+        lambda instant: instant.active_fraction,
+        _clusters,
+    ),
+    Observable(
+        "balance_drift",
+        (),
+        "largest change of |w_j|^2 - v_j^2 relative to the neuron's own scale",
+        _balance_drift,
+        _balance,
+    ),
+)
+
+OBSERVABLES = {observable.name: observable for observable in _OBSERVABLES}

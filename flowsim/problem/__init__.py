@@ -1,0 +1,6 @@
+"""The mathematics to integrate, in plain NumPy: data, network, loss, initial weights, exact reduction."""
+
+from .problem import Problem, build
+from .reduction import Reduced, reduce
+
+__all__ = ["Problem", "Reduced", "build", "reduce"]

@@ -1,0 +1,71 @@
+"""A user's own samples, read from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...scenario import Scenario, referenced_files
+from .arrays import read_table
+from .samples import Floats, Samples
+
+
+def read(scenario: Scenario) -> Samples:
+    """The training set of a ``table`` scenario; every problem of the file is reported at once."""
+    try:
+        arrays = read_table(referenced_files(scenario)["data.path"])
+    except ValueError as error:
+        raise scenario.error(("data.path", str(error))) from None
+    problems = list(_problems(arrays, labels=scenario.loss.kind != "square"))
+    if problems:
+        raise scenario.error(*(("data.path", problem) for problem in problems))
+    inputs, targets = np.ascontiguousarray(arrays["x"]), arrays["y"]
+    if "cluster" not in arrays:
+        unknown = np.full(len(targets), -1)
+        return Samples(inputs, targets, unknown, np.zeros((0, inputs.shape[1])), np.zeros(0, dtype=np.int64))
+    sample_cluster = arrays["cluster"].astype(np.int64)
+    member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
+    centers = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
+    return Samples(inputs, targets, sample_cluster, centers, np.sign(member @ targets).astype(np.int64))
+
+
+def _cluster_count(arrays: dict[str, Floats]) -> int:
+    return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
+
+
+def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
+    missing = [name for name in ("x", "y") if name not in arrays]
+    if missing:
+        yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
+        return
+    x, y = arrays["x"], arrays["y"]
+    if x.ndim != 2 or 0 in x.shape:
+        yield f"x has shape {x.shape}; expected (samples, features), neither of them 0"
+        return
+    for name in ("y", "cluster"):
+        if name in arrays and arrays[name].shape != (len(x),):
+            yield f"{name} has shape {arrays[name].shape}, but x has {len(x)} samples; expected ({len(x)},)"
+    for name, array in arrays.items():
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            place = ", ".join(str(i) for i in bad[0])
+            yield f"{name} has {len(bad)} values that are not finite, the first at [{place}]"
+    if labels and not np.isin(y[np.isfinite(y)], (-1, 1)).all():
+        yield 'y must be +1 or -1 for this loss; real targets are for loss.kind = "square"'
+    if "centers" in arrays and "cluster" not in arrays:
+        yield "centers are given without cluster, the index of each sample's centre"
+    if "centers" in arrays and (arrays["centers"].ndim != 2 or arrays["centers"].shape[1] != x.shape[1]):
+        yield f"centers has shape {arrays['centers'].shape}; expected (clusters, {x.shape[1]})"
+    elif "cluster" in arrays and np.isfinite(arrays["cluster"]).all():
+        yield from _cluster_problems(arrays)
+
+
+def _cluster_problems(arrays: dict[str, Floats]) -> Iterator[str]:
+    count = _cluster_count(arrays)
+    found = np.unique(arrays["cluster"])
+    if not np.isin(found, np.arange(count)).all():
+        yield f"cluster must hold whole numbers from 0 to {count - 1}"
+    elif len(found) < count and "centers" not in arrays:
+        empty = sorted(set(range(count)) - set(found.astype(int)))
+        yield f"clusters {empty} have no samples, so their centres are unknown; give centers or renumber"

@@ -1,0 +1,58 @@
+"""The weights the flow starts from, as directions and logarithms, so that no scale underflows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scenario import Scenario
+from ..scenario.init import Nudged
+from .data import Samples
+from .data.samples import Floats
+from .streams import stream
+
+
+@dataclass(frozen=True)
+class Weights:
+    """direction (m, d + 1 with a bias): unit rows, the bias entry last. log_norm (m,): log of the rows' norms.
+    output_sign (m,): +1/-1. output_log (m,): log|v_j|."""
+
+    direction: Floats
+    log_norm: Floats
+    output_sign: Floats
+    output_log: Floats
+
+
+def draw(scenario: Scenario, samples: Samples) -> Weights:
+    """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
+    model, init, seed = scenario.model, scenario.init, scenario.seed
+    shape = stream(seed, "initialisation").standard_normal((model.width, samples.inputs.shape[1] + model.bias))
+    if init.shape == "sphere":
+        shape /= np.linalg.norm(shape, axis=1, keepdims=True)
+    if isinstance(init, Nudged):
+        _nudge(shape, init.nudge, samples, scenario)
+    norm = np.linalg.norm(shape, axis=1)
+    log_norm = np.log(init.scale) + np.log(norm)
+    if init.signs == "half":
+        sign = np.where(np.arange(model.width) < (model.width + 1) // 2, 1.0, -1.0)
+    else:
+        sign = stream(seed, "initialisation.signs").choice([1.0, -1.0], size=model.width)
+    if model.output_weight is not None:
+        output_log = np.full(model.width, np.log(model.output_weight))
+    elif init.balanced:
+        output_log = log_norm.copy()
+    else:
+        size = np.abs(stream(seed, "initialisation.output").standard_normal(model.width))
+        output_log = np.log(init.scale) + np.log(size)
+    return Weights(shape / norm[:, None], log_norm, sign, output_log)
+
+
+def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) -> None:
+    """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1)."""
+    if not len(samples.centers):
+        raise scenario.error(("init.shape", '"nudged" needs cluster centres, which this table does not have'))
+    chosen = stream(scenario.seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
+    features = samples.centers.shape[1]
+    shape *= 1 - nudge
+    shape[:, :features] += nudge * samples.centers[chosen]

@@ -1,0 +1,10 @@
+"""Losses. A loss is one module here and one line in LOSSES."""
+
+from .exponential import EXPONENTIAL
+from .logistic import LOGISTIC
+from .loss import Loss
+from .square import SQUARE
+
+LOSSES = {loss.name: loss for loss in (SQUARE, LOGISTIC, EXPONENTIAL)}
+
+__all__ = ["LOSSES", "Loss"]

@@ -1,0 +1,10 @@
+"""exp(-y f)"""
+
+from .loss import Loss
+
+EXPONENTIAL = Loss(
+    "exponential",
+    value=lambda output, target, xp: xp.exp(-target * output),
+    derivative=lambda output, target, xp: -target * xp.exp(-target * output),
+    log_value=lambda output, target, xp: -target * output,
+)

@@ -1,0 +1,19 @@
+"""log(1 + exp(-y f))"""
+
+from .loss import Loss
+
+
+def log_value(output, target, xp):  # type: ignore[no-untyped-def]
+    margin = target * output
+    # log(log1p(e^-m)) = -m + log(log1p(e^-m) / e^-m); the ratio tends to 1 as m grows
+    small = xp.exp(-xp.clip(margin, 0.0, 700.0))
+    far = -margin + xp.log(xp.log1p(small) / small)
+    return xp.where(margin > 0, far, xp.log(xp.logaddexp(0.0, -xp.minimum(margin, 0.0))))
+
+
+LOGISTIC = Loss(
+    "logistic",
+    value=lambda output, target, xp: xp.logaddexp(0.0, -target * output),
+    derivative=lambda output, target, xp: -target * xp.exp(-xp.logaddexp(0.0, target * output)),
+    log_value=log_value,
+)

@@ -1,0 +1,20 @@
+"""What the flow needs to know of a loss per sample l(f, y)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
+
+
+@dataclass(frozen=True)
+class Loss:
+    """value, derivative (in f) and log_value: (output, target, xp) -> array; log_value is exact where value underflows."""
+
+    name: str
+    value: Callable[[Array, Array, ModuleType], Array]
+    derivative: Callable[[Array, Array, ModuleType], Array]
+    log_value: Callable[[Array, Array, ModuleType], Array]

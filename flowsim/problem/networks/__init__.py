@@ -1,0 +1,15 @@
+"""Two-layer networks. An activation is one module here and one line in ACTIVATIONS."""
+
+from . import leaky_relu, prelu, relu, relu_power, tanh
+from .activation import Activation
+
+#: model.activation -> function of the model section that gives its Activation
+ACTIVATIONS = {
+    "relu": relu.build,
+    "leaky_relu": leaky_relu.build,
+    "prelu": prelu.build,
+    "relu_power": relu_power.build,
+    "tanh": tanh.build,
+}
+
+__all__ = ["ACTIVATIONS", "Activation"]

@@ -1,0 +1,46 @@
+"""What the flow needs to know of a neuron's response h(w, x)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
+
+
+@dataclass(frozen=True)
+class Activation:
+    """h(w, x) written for a direction u = w/|w| and s = <u, x>:  h = |w|^homogeneity k(s, log|w|).
+
+    response: (s, log_norm, xp) -> (k, dk/ds); log_norm broadcasts against s.
+    homogeneity: the power of |w| in h as w is scaled with its direction held (1 for tanh, whose k then depends on |w|).
+    degree: p with k' s = p k, where k is a power; None where k is not.
+    smooth: whether the field has no jumps.
+    """
+
+    name: str
+    response: Callable[[Array, Array, ModuleType], tuple[Array, Array]]
+    homogeneity: float
+    degree: float | None
+    smooth: bool
+
+
+def positive_power(s: Array, degree: float, xp: ModuleType) -> tuple[Array, Array]:
+    """max(s, 0)^degree and its derivative, which is 0 at s = 0."""
+    positive = xp.maximum(s, 0.0)
+    if degree == 1:
+        return positive, xp.where(s > 0, 1.0, 0.0)
+    slope = degree * whole_power(positive, degree - 1, xp)
+    return slope * positive / degree, slope
+
+
+def whole_power(base: Array, exponent: float, xp: ModuleType) -> Array:
+    """base^exponent for base >= 0, by multiplication where the exponent is a small whole number."""
+    if exponent == int(exponent) and 1 <= exponent <= 8:
+        product = base
+        for _ in range(int(exponent) - 1):
+            product = product * base
+        return product
+    return xp.power(base, exponent)

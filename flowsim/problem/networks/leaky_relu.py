@@ -1,0 +1,14 @@
+"""Leaky ReLU: max(<w, x>, slope <w, x>)."""
+
+from ...scenario.model import LeakyRelu
+from .activation import Activation
+
+
+def build(model: LeakyRelu) -> Activation:
+    slope = model.slope
+
+    def response(s, log_norm, xp):  # type: ignore[no-untyped-def]
+        gain = xp.where(s > 0, 1.0, slope)
+        return gain * s, gain
+
+    return Activation("leaky_relu", response, homogeneity=1, degree=1, smooth=slope == 1)

@@ -1,0 +1,17 @@
+"""tanh(<w, x>), written as |w| k with k = tanh(|w| s)/|w| so that tiny weights lose nothing."""
+
+from ...scenario.model import Tanh
+from .activation import Activation
+
+#: Below exp(this) the neuron is linear to the last bit.
+LINEAR_BELOW = -20.0
+
+
+def build(model: Tanh) -> Activation:
+    def response(s, log_norm, xp):  # type: ignore[no-untyped-def]
+        norm = xp.exp(xp.maximum(log_norm, LINEAR_BELOW))
+        value = xp.tanh(norm * s)
+        linear = log_norm < LINEAR_BELOW
+        return xp.where(linear, s, value / norm), xp.where(linear, 1.0, 1.0 - value * value)
+
+    return Activation("tanh", response, homogeneity=1, degree=None, smooth=True)

@@ -1,0 +1,111 @@
+"""The initial value problem in NumPy arrays: exactly what the flow starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scenario import Scenario
+from .data import SOURCES, Samples
+from .data.samples import Floats, Integers
+from .initial import Weights, draw
+from .losses import LOSSES, Loss
+from .networks import ACTIVATIONS, Activation
+
+
+@dataclass(frozen=True)
+class Problem:
+    """n samples in d features, m neurons, K clusters.
+
+    A neuron's bias, where the model has one, counts as one more entry of its weight vector, fed by a constant feature 1:
+    norms, balance and the direction's normalisation include it.
+    """
+
+    samples: Samples
+    weights: Weights
+    activation: Activation
+    loss: Loss
+    sample_weight: Floats  # (n,): what each sample's loss is multiplied with in the sum
+    bias: bool
+    trained_output: bool
+
+    @property
+    def inputs(self) -> Floats:
+        """(n, d)"""
+        return self.samples.inputs
+
+    @property
+    def targets(self) -> Floats:
+        """(n,): +1/-1 or real targets, label noise included"""
+        return self.samples.targets
+
+    @property
+    def sample_cluster(self) -> Integers:
+        """(n,): index of the sample's centre, -1 where unknown"""
+        return self.samples.sample_cluster
+
+    @property
+    def centers(self) -> Floats:
+        """(K, d)"""
+        return self.samples.centers
+
+    @property
+    def cluster_label(self) -> Integers:
+        """(K,): +1/-1"""
+        return self.samples.cluster_label
+
+    @property
+    def hidden_direction(self) -> Floats:
+        """(m, d): w_j(0) divided by exp(hidden_log_norm)"""
+        return self.weights.direction[:, : self.inputs.shape[1]]
+
+    @property
+    def hidden_bias_direction(self) -> Floats:
+        """(m,): b_j(0) divided by exp(hidden_log_norm); zeros without a bias"""
+        return self.weights.direction[:, -1] if self.bias else np.zeros(len(self.weights.direction))
+
+    @property
+    def hidden_log_norm(self) -> Floats:
+        """(m,): log of |(w_j(0), b_j(0))|"""
+        return self.weights.log_norm
+
+    @property
+    def hidden(self) -> Floats:
+        """(m, d): w_j(0)"""
+        return np.exp(self.hidden_log_norm)[:, None] * self.hidden_direction
+
+    @property
+    def hidden_bias(self) -> Floats:
+        """(m,): b_j(0)"""
+        return np.exp(self.hidden_log_norm) * self.hidden_bias_direction
+
+    @property
+    def output(self) -> Floats:
+        """(m,): v_j(0)"""
+        return self.weights.output_sign * np.exp(self.weights.output_log)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
+        conserved = self.trained_output and self.activation.homogeneity == 1 and self.activation.degree is not None
+        return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
+
+
+def build(scenario: Scenario) -> Problem:
+    """Draw the data and the initial weights of a scenario.
+
+    Raises ScenarioError where a file that the scenario names does not hold what it should.
+    """
+    samples = SOURCES[scenario.data.kind](scenario)
+    count = len(samples.targets)
+    per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
+    return Problem(
+        samples=samples,
+        weights=draw(scenario, samples),
+        activation=ACTIVATIONS[scenario.model.activation](scenario.model),
+        loss=LOSSES[scenario.loss.kind],
+        sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
+        bias=scenario.model.bias,
+        trained_output=scenario.model.output == "trained",
+    )

@@ -1,0 +1,134 @@
+"""The exact reduction: equal samples become one, and neurons move in the span of the data plus one direction each.
+
+A neuron's weights stay in w_j(0) + span of the data. With an orthonormal basis Q of that span (rank r) and e_j the unit
+vector of the part of w_j(0) outside it, the r + 1 coordinates (Q^T w_j, <e_j, w_j>) follow the same equations on the
+data (Q^T x_i, 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .data.samples import Floats, Integers
+from .problem import Problem
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What the engine integrates. r is the number of coordinates of a neuron, its bias included.
+
+    inputs (n', r); targets, sample_weight (n',); representative (n,): the row of `inputs` that stands for each sample;
+    direction (m, r): initial unit directions; center (K, r) and outside_center (m, K): <w_j, mu_k> is
+    ``w @ center.T`` plus the last coordinate of w_j times outside_center (zeros where nothing was projected).
+    """
+
+    problem: Problem
+    inputs: Floats
+    targets: Floats
+    sample_weight: Floats
+    representative: Integers
+    direction: Floats
+    center: Floats
+    outside_center: Floats
+    basis: Floats | None  # (d, rank) or None where the features themselves are the coordinates
+    outside: Floats | None  # (m, d): the vectors e_j
+
+    @property
+    def projected(self) -> bool:
+        return self.basis is not None
+
+    @property
+    def merged(self) -> int:
+        """How many samples were merged away."""
+        return len(self.representative) - len(self.targets)
+
+    def lift(self, direction: Floats) -> tuple[Floats, Floats]:
+        """(m, r) coordinates -> weights (m, d) and bias entries (m,) in the same normalisation."""
+        rank = self._rank
+        bias = direction[:, rank] if self.problem.bias else np.zeros(len(direction))
+        if self.basis is None or self.outside is None:
+            return direction[:, :rank], bias
+        return direction[:, :rank] @ self.basis.T + direction[:, -1:] * self.outside, bias
+
+    def center_products(self, direction: Floats) -> Floats:
+        """(m, K): <w_j, mu_k> for the neurons with these coordinates, biases left out."""
+        return direction @ self.center.T + direction[:, -1:] * self.outside_center
+
+    @property
+    def feature_coordinates(self) -> Floats:
+        """(r,): 1 for every coordinate but the bias's, which is 0."""
+        mask = np.ones(self.direction.shape[1])
+        if self.problem.bias:
+            mask[self._rank] = 0.0
+        return mask
+
+    def feature_norms(self, direction: Floats) -> Floats:
+        """(m,): norm of the neurons with these coordinates, biases left out."""
+        return np.linalg.norm(direction * self.feature_coordinates, axis=1)
+
+    @property
+    def _rank(self) -> int:
+        return self.center.shape[1] - self.problem.bias - self.projected
+
+
+def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Reduced:
+    """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off."""
+    inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
+    representative = np.arange(len(targets))
+    if merge:
+        first, representative = _equal_rows(np.column_stack([inputs, targets]))
+        weight = np.bincount(representative, weights=weight)
+        inputs, targets = inputs[first], targets[first]
+    features, neurons = problem.inputs.shape[1], len(problem.weights.direction)
+    direction, centers = problem.hidden_direction, problem.centers
+    outside = None
+    outside_center = np.zeros((neurons, len(centers)))
+    basis = _span(inputs) if project else None
+    if basis is not None:
+        inside = direction @ basis
+        remainder = direction - inside @ basis.T
+        length = np.linalg.norm(remainder, axis=1, keepdims=True)
+        outside = remainder / np.where(length > 0, length, 1.0)
+        outside_center = outside @ centers.T
+        inputs, centers, direction = inputs @ basis, centers @ basis, inside
+    columns = [(inputs, centers, direction)]
+    if problem.bias:
+        columns.append((np.ones((len(inputs), 1)), np.zeros((len(centers), 1)), problem.hidden_bias_direction[:, None]))
+    if basis is not None:
+        columns.append((np.zeros((len(inputs), 1)), np.zeros((len(centers), 1)), length))
+    inputs, centers, direction = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
+    assert basis is None or direction.shape[1] <= features + problem.bias
+    return Reduced(
+        problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside
+    )
+
+
+def _equal_rows(rows: Floats) -> tuple[Integers, Integers]:
+    """(index of the first row of each group of equal rows, in order; group of every row)."""
+    contiguous = np.ascontiguousarray(rows + 0.0)  # -0.0 and 0.0 are equal
+    _, groups = np.unique(contiguous.view(np.dtype((np.void, contiguous.strides[0]))).ravel(), return_inverse=True)
+    _, first, order = np.unique(groups, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return np.sort(first), rank[order]
+
+
+def _span(inputs: Floats) -> Floats | None:
+    """Orthonormal basis (d, rank) of the rows' span, or None where rank + 1 coordinates would be no fewer than d."""
+    samples, features = inputs.shape
+    if samples >= features and _clearly_independent(inputs):
+        return None
+    triangle = inputs if samples <= features else np.linalg.qr(inputs, mode="r")
+    _, values, rows = np.linalg.svd(triangle, full_matrices=False)
+    rank = int((values > max(inputs.shape) * np.finfo(float).eps * values[:1].max(initial=0.0)).sum())
+    return rows[:rank].T if rank + 1 < features else None
+
+
+def _clearly_independent(inputs: Floats) -> bool:
+    """Whether the features are linearly independent by a wide margin; a cheap test that spares most data the SVD."""
+    try:
+        pivots = np.diag(np.linalg.cholesky(inputs.T @ inputs))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() > 1e-5 * pivots.max())

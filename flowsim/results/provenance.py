@@ -1,0 +1,45 @@
+"""Where a result comes from: everything needed to make it again."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ..drive import Status
+from ..engine import Plan
+from ..scenario import Scenario
+
+LIBRARIES = ("numpy", "scipy", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
+
+
+def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -> dict[str, Any]:
+    """The root's attributes. `scenario` is the text that was run, overrides included."""
+    return {
+        "title": scenario.title,
+        "scenario": scenario.source.text,
+        "scenario_sha256": scenario.source.sha256,
+        "seed": scenario.seed,
+        "flowsim_version": version("flowsim"),
+        "python_version": platform.python_version(),
+        **{f"{library}_version": found for library in LIBRARIES if (found := _version(library))},
+        "engine": plan.engine,
+        "solver": plan.solver,
+        "coordinates": plan.coordinates,
+        "precision": scenario.flow.precision,
+        "rtol": scenario.flow.rtol,
+        "warnings": "\n".join(plan.warnings),
+        "status": status.name,
+        "status_cause": status.cause,
+        "status_remedy": status.remedy,
+        "wall_time": seconds,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,6 @@
+"""What the user asked for: TOML in, one frozen and validated model out."""
+
+from .load import load, loads, parse_assignment, referenced_files
+from .scenario import Scenario
+
+__all__ = ["Scenario", "load", "loads", "parse_assignment", "referenced_files"]

@@ -1,0 +1,37 @@
+"""[init]: where the flow starts. w_j(0) = scale * shape_j."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .base import Fraction, Positive, Section
+
+
+class Shape(Section):
+    scale: Positive = Field(1e-3, description="any positive number, 1e-300 included")
+    balanced: bool = Field(True, description="|v_j(0)| = |w_j(0)|; false draws v_j(0) = scale * N(0, 1) independently")
+    signs: Literal["random", "half"] = Field("random", description='sign of v_j: "random", or "half" (first half +, second half -)')
+
+
+class Gaussian(Shape):
+    """Entries of the shape are independent N(0, 1)."""
+
+    shape: Literal["gaussian"] = "gaussian"
+
+
+class Sphere(Shape):
+    """Rows of the shape are uniform on the unit sphere."""
+
+    shape: Literal["sphere"]
+
+
+class Nudged(Shape):
+    """The gaussian shape, each neuron moved towards a centre drawn at random."""
+
+    shape: Literal["nudged"]
+    nudge: Fraction = Field(0.05, description="how far towards the centre, as a fraction")
+
+
+Init = Annotated[Gaussian | Sphere | Nudged, Field(discriminator="shape")]

@@ -1,0 +1,38 @@
+"""[observe]: what is kept of the trajectory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .base import Count, Section, as_tuple
+
+Name = Literal[
+    "cosine",
+    "log_norm",
+    "output_weight",
+    "log_output_weight",
+    "loss",
+    "log10_loss",
+    "accuracy",
+    "margin",
+    "loss_derivative",
+    "cluster_mass",
+    "log_cluster_mass",
+    "void_mass",
+    "log_void_mass",
+    "active_fraction",
+    "balance_drift",
+]
+
+
+class Observe(Section):
+    times: int = Field(200, ge=2, description="how many instants are kept")
+    spacing: Literal["linear", "log", "solver"] = Field("linear", description='"solver" keeps every accepted step')
+    variables: Literal["default"] | Annotated[tuple[Name, ...], as_tuple] = Field(
+        "default", description="names of the observables to keep"
+    )
+    snapshots: Literal["none", "ends", "all"] | Count = Field(
+        "ends", description='instants at which the weights are kept: "none", "ends", "all" or a number'
+    )
