@@ -60,11 +60,11 @@ def drive(
     scenario: Scenario,
     run: Run,
     recording: Recording,
-    progress: Callable[[Report, float], None],
+    progress: Callable[[Report], None],
 ) -> Status:
     """Integrate until a goal is reached or the promise cannot be kept, and say which.
 
-    progress is called between chunks with the report and the log of the loss. The instant at which the run stops is
+    progress is called between chunks with the report. The instant at which the run stops is
     always kept.
     """
     before, begun, attempts = run.seconds, wall.monotonic(), 1
@@ -80,9 +80,8 @@ def drive(
                 recording.keep(integrator.now(run.carry), report)
             _keep_due(integrator, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
-            log_loss = integrator.log_loss(run.carry)
-            progress(report, log_loss)
-            status = _status(scenario, report, log_loss, run.seconds, interrupted())
+            progress(report)
+            status = _status(scenario, report, run.seconds, interrupted())
             if status is not None:
                 break
     run.loose = recording.last_time != report.time
@@ -116,16 +115,14 @@ def _rescale(tried: int, seconds: float) -> int:
     return max(1, min(int(tried * CHUNK_SECONDS / max(seconds, 1e-6)), 100_000))
 
 
-def _status(scenario: Scenario, report: Report, log_loss: float, seconds: float, interrupted: bool) -> Status | None:
+def _status(scenario: Scenario, report: Report, seconds: float, interrupted: bool) -> Status | None:
     """How the run has ended, or None while it goes on."""
     flow, until = scenario.flow, scenario.flow.until
     where = f"at time {report.time:.6g} after {report.steps} steps"
     if until.time is not None and report.time >= until.time:
         return Status("done", f"reached time {until.time:g}")
     if report.reached:
-        lost = [goal for goal in _loss_goals(scenario) if log_loss <= goal[1]]
-        goal = lost[0][0] if lost else f"alignment {until.alignment:g}"
-        return Status("done", f"reached {goal} {where}")
+        return Status("done", f"reached {report.reached} {where}")
     if report.stalled and not report.finite:
         return Status(
             "non_finite",
@@ -161,14 +158,6 @@ def _status(scenario: Scenario, report: Report, log_loss: float, seconds: float,
     if interrupted:
         return Status("interrupted", f"interrupted {where}", "continue with --resume", 130)
     return None
-
-
-def _loss_goals(scenario: Scenario) -> Iterator[tuple[str, float]]:
-    until = scenario.flow.until
-    if until.loss is not None:
-        yield f"loss {until.loss:g}", math.log(until.loss)
-    if until.log10_loss is not None:
-        yield f"log10_loss {until.log10_loss:g}", until.log10_loss * math.log(10)
 
 
 @contextmanager

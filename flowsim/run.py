@@ -42,7 +42,7 @@ def run(
 ) -> xr.DataTree:
     """Integrate a scenario and return its result; with `output`, write it there too.
 
-    progress is called now and then with (report, log of the loss, phase). resume goes on from the file `output`, which
+    progress is called now and then with (report, log of the loss and phase at the latest kept instant). resume goes on from the file `output`, which
     an interrupted run of the same scenario has left. However the run ends, the result holds what was reached and its
     attributes `status`, `status_cause` and `status_remedy` say how it ended.
     Raises ScenarioError or UsageError before anything is computed or written.
@@ -71,7 +71,7 @@ def execute(
         scenario,
         flow,
         recorder,
-        lambda report, log_loss: progress(report, log_loss, recorder.phase) if progress else None,
+        lambda report: progress(report, recorder.log_loss, recorder.phase) if progress else None,
     )
     tree = _result(prepared, recorder, status, flow, integrator)
     if output is not None:

@@ -10,15 +10,15 @@ from .snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Report:
-    """Where an integration stands. reached: a loss or alignment goal is met. stalled: no further step is possible.
-    finite: the last trial step had finite values."""
+    """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
+    step is possible. finite: the last trial step had finite values."""
 
     time: float
     step_size: float
     steps: int
     rejections: int
     evaluations: int
-    reached: bool
+    reached: str
     stalled: bool
     finite: bool
 
@@ -38,8 +38,6 @@ class Integrator(Protocol):
         """The state at a time within the last accepted step."""
 
     def now(self, carry: Any) -> Snapshot: ...
-
-    def log_loss(self, carry: Any) -> float: ...
 
     def save(self, carry: Any) -> dict[str, Any]:
         """Named arrays from which `restore` makes a carry that goes on as this one would."""

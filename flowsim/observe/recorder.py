@@ -137,6 +137,11 @@ class Recorder:
             return "alignment"
         return "growth" if self._latest.log_loss > self._initial_log_loss - math.log(2) else "convergence"
 
+    @property
+    def log_loss(self) -> float:
+        """log of the loss at the latest kept instant; nan before the first."""
+        return self._latest.log_loss if self._latest is not None else math.nan
+
     def keep(self, snapshot: Snapshot, report: Report) -> None:
         instant = Instant(self.setting, snapshot)
         if not self._times:

@@ -49,10 +49,16 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
 
 
 def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) -> None:
-    """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1)."""
+    """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1), at each neuron's own scale.
+
+    mu is stretched to the neuron's norm: the paper's non-degeneracy gap of about `nudge` comes about only where both have
+    the same norm; against a gaussian row, sqrt(d) times longer, a unit centre would change nothing.
+    """
     if not len(samples.centers):
         raise scenario.error(("init.shape", '"nudged" needs cluster centres, which this table does not have'))
     chosen = stream(scenario.seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
     features = samples.centers.shape[1]
+    toward = samples.centers[chosen] / np.linalg.norm(samples.centers[chosen], axis=1, keepdims=True)
+    norm = np.linalg.norm(shape, axis=1, keepdims=True)
     shape *= 1 - nudge
-    shape[:, :features] += nudge * samples.centers[chosen]
+    shape[:, :features] += nudge * norm * toward

@@ -31,7 +31,7 @@ class Nudged(Shape):
     """The gaussian shape, each neuron moved towards a centre drawn at random."""
 
     shape: Literal["nudged"]
-    nudge: Fraction = Field(0.05, description="how far towards the centre, as a fraction")
+    nudge: Fraction = Field(0.05, description="w <- w + nudge (mu - w), the centre mu stretched to the norm of w")
 
 
 Init = Annotated[Gaussian | Sphere | Nudged, Field(discriminator="shape")]

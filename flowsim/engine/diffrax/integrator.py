@@ -51,7 +51,7 @@ class DiffraxIntegrator:
             if plan.coordinates == "polar"
             else Cartesian(network, problem.trained_output)
         )
-        until = flow.until
+        self._until = until = flow.until
         losses = [np.log(until.loss)] if until.loss is not None else []
         losses += [until.log10_loss * np.log(10)] if until.log10_loss is not None else []
         self._goals = Goals(
@@ -80,6 +80,7 @@ class DiffraxIntegrator:
         carry = self._stepper.advance(carry, self._constants, self._watch, self._goals, stop, attempts)
         return jax.block_until_ready(carry)
 
+    @_in_float64
     def report(self, carry: Carry) -> Report:
         attempts = int(carry.accepted) + int(carry.rejected)
         return Report(
@@ -88,7 +89,7 @@ class DiffraxIntegrator:
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
             evaluations=1 + self._stepper.evaluations_per_step * attempts,
-            reached=bool(carry.reached),
+            reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
         )
@@ -101,9 +102,15 @@ class DiffraxIntegrator:
     def now(self, carry: Carry) -> Snapshot:
         return self._snapshot(float(carry.time), carry.state)
 
-    @_in_float64
-    def log_loss(self, carry: Carry) -> float:
-        return float(self._stepper.log_loss(carry.state, self._constants))
+    def _goal(self, carry: Carry) -> str:
+        """The goal that the carry has reached, in words."""
+        until = self._until
+        log_loss = float(self._stepper.log_loss(carry.state, self._constants))
+        if until.loss is not None and log_loss <= np.log(until.loss):
+            return f"loss {until.loss:g}"
+        if until.log10_loss is not None and log_loss <= until.log10_loss * np.log(10):
+            return f"log10_loss {until.log10_loss:g}"
+        return f"alignment {until.alignment:g}"
 
     def _snapshot(self, time: float, state: State) -> Snapshot:
         return self._stepper.coordinates.snapshot(time, state, self._constants)

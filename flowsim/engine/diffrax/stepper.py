@@ -93,7 +93,7 @@ class Stepper:
             stalled=jnp.array(False), finite=jnp.array(True), reached=jnp.array(False),
         )  # fmt: skip
 
-    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    @partial(jax.jit, static_argnums=0)
     def advance(
         self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
     ) -> Carry:
