@@ -134,19 +134,25 @@ def _status(scenario: Scenario, report: Report, seconds: float, interrupted: boo
         return Status(
             "step_underflow",
             f"the step size fell to {report.step_size:.3g} {where}",
-            "the solver cannot resolve the flow here; try a larger flow.rtol, or flow.solver = tsit5 if the field has jumps",
+            "the solver cannot resolve the flow here; try a larger flow.rtol, or tsit5 if the field has jumps",
             3,
         )
     if report.stalled:
         return Status(
-            "at_rest", f"the flow came to rest {where}", "no stop condition can be reached from here; ask for a time instead", 3
+            "at_rest",
+            f"the flow came to rest {where}",
+            "no stop condition can be reached from here; ask for a time instead",
+            3,
         )
     if until.steps is not None and report.steps >= until.steps:
         if set(until.goals) == {"steps"}:
             return Status("done", f"made {until.steps} steps")
         others = ", ".join(name for name in until.goals if name != "steps")
         return Status(
-            "step_limit", f"used its {until.steps} steps {where}, before reaching its {others}", "raise flow.until.steps", 3
+            "step_limit",
+            f"used its {until.steps} steps {where}, before reaching its {others}",
+            "raise flow.until.steps",
+            3,
         )
     if flow.wall_time is not None and seconds >= flow.wall_time:
         return Status(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from os import PathLike
+from typing import Any
 
 import xarray as xr
 
@@ -14,10 +16,11 @@ from .errors import UsageError
 from .observe import Recorder, Selection, Setting
 from .problem import Problem, Reduced, build, reduce
 from .results import attributes, check_writable, checkpoint, layout, open, write
-from .scenario import Scenario, referenced_files
+from .scenario import Scenario, loads, referenced_files
 from .schedule import Schedule
 
 Progress = Callable[[Report, float, str], None]
+Warn = Callable[[str], None]
 
 
 class Prepared:
@@ -39,19 +42,24 @@ def run(
     overwrite: bool = False,
     resume: bool = False,
     progress: Progress | None = None,
+    warn: Warn = warnings.warn,
 ) -> xr.DataTree:
     """Integrate a scenario and return its result; with `output`, write it there too.
 
-    progress is called now and then with (report, log of the loss and phase at the latest kept instant). resume goes on from the file `output`, which
-    an interrupted run of the same scenario has left. However the run ends, the result holds what was reached and its
-    attributes `status`, `status_cause` and `status_remedy` say how it ended.
+    progress is called now and then with (report, log of the loss and phase at the latest kept instant); warn with each
+    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left.
+    However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
+    `status_remedy` say how it ended.
     Raises ScenarioError or UsageError before anything is computed or written.
     """
     if resume and output is None:
         raise UsageError("resume needs the file to go on from, as output")
     if output is not None:
         check_writable(output, overwrite or resume)
-    return execute(Prepared(scenario), output, resume, progress)
+    prepared = Prepared(scenario)
+    for warning in prepared.plan.warnings:
+        warn(warning)
+    return execute(prepared, output, resume, progress)
 
 
 def execute(
@@ -81,17 +89,22 @@ def execute(
 
 def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integrator, recorder: Recorder) -> Run:
     with open(output) as tree:
-        if tree.attrs["scenario_sha256"] != prepared.scenario.source.sha256:
-            raise UsageError(f"{output}: was made by another scenario; resume needs the very same one")
+        _check_same(tree, prepared.scenario, str(output))
         flow = checkpoint.restore(tree, integrator)
         trajectory = layout.trajectory_of(tree)
     recorder.restore(trajectory, drop_last=flow.loose)
     return flow
 
 
-def _result(
-    prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator
-) -> xr.DataTree:
+def _check_same(tree: xr.DataTree, scenario: Scenario, output: str) -> None:
+    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
+    budgets: Any = {"title": True, "flow": {"wall_time": True, "until": {"steps"}}}
+    made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
+    if made_by.model_dump(exclude=budgets) != scenario.model_dump(exclude=budgets):
+        raise UsageError(f"{output}: was made by another scenario; only flow.wall_time and flow.until.steps may differ")
+
+
+def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
     trajectory = recorder.finish()
     root = layout.root(trajectory, prepared.setting)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)

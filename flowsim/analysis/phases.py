@@ -51,13 +51,17 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
     if "log10_loss" in trajectory:
         log_loss = trajectory["log10_loss"].values
         found["convergence"] = (
-            _from_then_on(time, log_loss <= log_loss[-1] + np.log10(converged)),
-            f"from here on the loss is within a factor {converged:g} of its final value",
+            _reached(time, log_loss <= log_loss[-1] + np.log10(converged)),
+            f"from here on the loss, once larger, is within a factor {converged:g} of its final value",
         )
     names = list(found)
     return xr.Dataset(
         {
-            "instant": ("phase", [found[name][0] for name in names], {"long_name": "first time of the phase", "units": "1"}),
+            "instant": (
+                "phase",
+                [found[name][0] for name in names],
+                {"long_name": "first time of the phase", "units": "1"},
+            ),
             "definition": ("phase", [found[name][1] for name in names], {"long_name": "what defines it", "units": "1"}),
         },
         {"phase": ("phase", names, {"long_name": "phase", "units": "1"})},
@@ -72,6 +76,11 @@ def target_cosine(trajectory: xr.Dataset) -> xr.DataArray:
 
 def _first(time: NDArray[np.float64], holds: Booleans) -> float:
     return float(time[holds.argmax()]) if holds.any() else np.nan
+
+
+def _reached(time: NDArray[np.float64], holds: Booleans) -> float:
+    """As `_from_then_on`, for a condition that did not hold at the start."""
+    return np.nan if holds[0] else _from_then_on(time, holds)
 
 
 def _from_then_on(time: NDArray[np.float64], holds: Booleans) -> float:

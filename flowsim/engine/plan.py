@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,10 +80,10 @@ def _check(solver: str, coordinates: str, reduced: Reduced) -> None:
         )
 
 
-def _warnings(problem: Problem):  # type: ignore[no-untyped-def]
+def _warnings(problem: Problem) -> Iterator[str]:
     if not problem.activation.smooth:
         yield (
-            f"{problem.activation.name} has a kink, and the field jumps where <w_j, x_i> = 0. This engine takes the gradient to be 0 "
-            "there and does not follow sliding along such a boundary (the Clarke subdifferential): the solver may chatter "
-            "with tiny steps, and trajectories near boundaries are approximate."
+            f"{problem.activation.name} has a kink, so the field jumps where <w_j, x_i> = 0. This engine takes the "
+            "derivative at the kink from the inactive side and does not follow sliding along such a boundary (Clarke's "
+            "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate."
         )

@@ -11,7 +11,7 @@ from ..problem.data.samples import Floats
 
 @dataclass(frozen=True)
 class Snapshot:
-    """direction (m, r): unit rows in the reduced coordinates. log_norm (m,). output_sign (m,), output_log (m,): v_j = sign e^log."""
+    """direction (m, r): unit rows in the reduced coordinates; log_norm (m,); v_j = output_sign e^output_log, both (m,)."""
 
     time: float
     direction: Floats

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from ..engine import Report, Snapshot
 from ..errors import UsageError
-from ..problem.data.samples import Floats
+from ..problem.data.samples import Floats, Integers
 from ..scenario import Scenario
 from .instant import Instant, Setting
 from .registry import OBSERVABLES, Observable
@@ -53,7 +54,10 @@ class Selection:
             ]
         else:
             absent = [
-                (f"observe.variables[{index}]", f'"{name}" does not exist for this problem; it has {", ".join(applicable)}')
+                (
+                    f"observe.variables[{index}]",
+                    f'"{name}" does not exist for this problem; it has {", ".join(applicable)}',
+                )
                 for index, name in enumerate(observe.variables)
                 if name not in applicable
             ]
@@ -104,7 +108,7 @@ class Trajectory:
     time: Floats
     variables: dict[str, Floats]
     numerics: dict[str, Floats]
-    kept_weights: Floats
+    kept_weights: Integers
     direction: Floats
     bias: Floats
 
@@ -156,7 +160,8 @@ class Recorder:
         self._latest = instant
 
     def thin(self) -> None:
-        for values in (self._times, self._weights, *self._variables.values(), *self._numerics.values()):
+        kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]
+        for values in kept:
             del values[1::2]
         for index in range(len(self._weights)):
             if index % self._stride:

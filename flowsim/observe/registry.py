@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engine import cosines
 from ..problem.data.samples import Floats
 from .instant import Instant, Setting
+
+Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Observable:
     name: str
     dims: tuple[str, ...]
     long_name: str
-    value: Callable[[Instant], Floats]
+    value: Callable[[Instant], Floats | float]
     applies: Callable[[Setting], bool] = lambda setting: True
     units: str = "1"
     companion: bool = False
@@ -39,7 +42,7 @@ def _balance(setting: Setting) -> bool:
     return problem.trained_output and problem.activation.degree is not None
 
 
-def _log_mass(instant: Instant, members: np.ndarray) -> Floats:
+def _log_mass(instant: Instant, members: Booleans) -> Floats:
     """log of the sum of |w_j|^2 over each row's members (rows, m)."""
     doubled = np.where(members, 2 * instant.snapshot.log_norm, -np.inf)
     top = doubled.max(axis=-1, initial=-np.inf)
@@ -56,7 +59,7 @@ def _void_log_mass(instant: Instant) -> Floats:
     return _log_mass(instant, instant.setting.target < 0)
 
 
-def _balance_drift(instant: Instant) -> Floats:
+def _balance_drift(instant: Instant) -> float:
     """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the larger of the two terms."""
     snapshot, weights = instant.snapshot, instant.setting.problem.weights
     share = instant.setting.problem.activation.homogeneity
@@ -66,12 +69,12 @@ def _balance_drift(instant: Instant) -> Floats:
         return np.exp(2 * (log_norm - top)) - share * np.exp(2 * (output_log - top))
 
     change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)
-    return np.abs(change).max()
+    return float(np.abs(change).max())
 
 
-def _accuracy(instant: Instant) -> Floats:
+def _accuracy(instant: Instant) -> float:
     right = instant.margin > 0
-    return np.mean(right[instant.setting.reduced.representative])
+    return float(np.mean(right[instant.setting.reduced.representative]))
 
 
 _OBSERVABLES = (
@@ -100,7 +103,9 @@ _OBSERVABLES = (
     Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
     Observable("accuracy", (), "accuracy on the training labels", _accuracy, _labels),
     Observable("margin", ("sample",), "margin y f(x)", lambda instant: instant.margin),
-    Observable("loss_derivative", ("sample",), "derivative of the sample's loss in f", lambda instant: instant.loss_derivative),
+    Observable(
+        "loss_derivative", ("sample",), "derivative of the sample's loss in f", lambda instant: instant.loss_derivative
+    ),
     Observable(
         "cluster_mass",
         ("cluster",),

@@ -8,6 +8,7 @@ data (Q^T x_i, 0).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 
@@ -76,11 +77,12 @@ class Reduced:
 def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Reduced:
     """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off."""
     inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
-    representative = np.arange(len(targets))
+    representative = np.arange(len(targets), dtype=np.int64)
     if merge:
-        first, representative = _equal_rows(np.column_stack([inputs, targets]))
-        weight = np.bincount(representative, weights=weight)
-        inputs, targets = inputs[first], targets[first]
+        first, representative = _equal_samples(inputs, targets)
+        if len(first) < len(targets):
+            weight = np.bincount(representative, weights=weight)
+            inputs, targets = inputs[first], targets[first]
     features, neurons = problem.inputs.shape[1], len(problem.weights.direction)
     direction, centers = problem.hidden_direction, problem.centers
     outside = None
@@ -100,18 +102,21 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
         columns.append((np.zeros((len(inputs), 1)), np.zeros((len(centers), 1)), length))
     inputs, centers, direction = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
     assert basis is None or direction.shape[1] <= features + problem.bias
-    return Reduced(
-        problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside
-    )
+    return Reduced(problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside)
 
 
-def _equal_rows(rows: Floats) -> tuple[Integers, Integers]:
-    """(index of the first row of each group of equal rows, in order; group of every row)."""
-    contiguous = np.ascontiguousarray(rows + 0.0)  # -0.0 and 0.0 are equal
-    _, groups = np.unique(contiguous.view(np.dtype((np.void, contiguous.strides[0]))).ravel(), return_inverse=True)
-    _, first, order = np.unique(groups, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    return np.sort(first), rank[order]
+def _equal_samples(inputs: Floats, targets: Floats) -> tuple[Integers, Integers]:
+    """(the first of each group of samples with equal input and target, in order; the group of every sample)."""
+    groups: dict[bytes, int] = {}
+    first: list[int] = []
+    group = np.empty(len(targets), dtype=np.int64)
+    for index, (row, target) in enumerate(zip(inputs, targets, strict=True)):
+        # + 0.0 makes -0.0 and 0.0 the same bytes
+        digest = blake2b((row + 0.0).tobytes() + (target + 0.0).tobytes(), digest_size=16).digest()
+        group[index] = groups.setdefault(digest, len(first))
+        if group[index] == len(first):
+            first.append(index)
+    return np.array(first, dtype=np.int64), group
 
 
 def _span(inputs: Floats) -> Floats | None:

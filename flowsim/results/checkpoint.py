@@ -17,18 +17,19 @@ GROUP = "checkpoint"
 
 def save(run: Run, integrator: Integrator) -> xr.Dataset:
     arrays = integrator.save(run.carry)
-    variables = {
-        name: (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array) for name, array in arrays.items()
+    variables = {name: (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array) for name, array in arrays.items()}
+    schedule = {
+        f"schedule_{name}": int(value) if isinstance(value, bool) else value
+        for name, value in asdict(run.schedule).items()
     }
-    schedule = {f"schedule_{name}": int(value) if isinstance(value, bool) else value for name, value in asdict(run.schedule).items()}
     return xr.Dataset(variables, attrs={**schedule, "loose": int(run.loose), "seconds": run.seconds})
 
 
 def restore(tree: xr.DataTree, integrator: Integrator) -> Run:
     """Raises UsageError where the result holds no checkpoint."""
-    if GROUP not in tree:
+    if GROUP not in tree.children:
         raise UsageError("there is nothing to resume: the run in this file is complete")
-    saved = tree[GROUP].to_dataset(inherit=False)
+    saved = tree.children[GROUP].to_dataset(inherit=False)
     carry = integrator.restore({str(name): array.values for name, array in saved.data_vars.items()})
     attributes: dict[str, Any] = saved.attrs
     schedule = Schedule(

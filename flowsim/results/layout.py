@@ -81,8 +81,8 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     return Trajectory(
         time=time,
         variables={str(name): array.values for name, array in dataset.data_vars.items() if name not in WEIGHTS},
-        numerics={name: tree["numerics"][name].values for name in NUMERICS},
-        kept_weights=np.searchsorted(time, snapshots),
+        numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
+        kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
     )
@@ -93,7 +93,9 @@ def _observed(name: str, values: Any) -> xr.Variable:
     if name == observable.name:
         return _variable(("time", *observable.dims), values, observable.long_name, observable.units)
     dims = ("time", "cluster", "quantile") if values.ndim == 3 else ("time", "quantile")
-    return _variable(dims, values, f"quantiles over a cluster's samples of the {observable.long_name}", observable.units)
+    return _variable(
+        dims, values, f"quantiles over a cluster's samples of the {observable.long_name}", observable.units
+    )
 
 
 def _named(name: str, dims: tuple[str, ...], values: Any) -> xr.Variable:

@@ -26,7 +26,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         **{f"{library}_version": found for library in LIBRARIES if (found := _version(library))},
         "engine": plan.engine,
         "solver": plan.solver,
-        "coordinates": plan.coordinates,
+        "flow_coordinates": plan.coordinates,  # CF reserves the plain name
         "precision": scenario.flow.precision,
         "rtol": scenario.flow.rtol,
         "warnings": "\n".join(plan.warnings),

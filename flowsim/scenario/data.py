@@ -33,7 +33,14 @@ class Noise(Section):
     @model_validator(mode="after")
     def _one_convention(self) -> Noise:
         if (self.total is None) == (self.per_coordinate is None):
-            broken_rules([("", "give exactly one of total (covariance total^2/dimension I) and per_coordinate (covariance per_coordinate^2 I)")])
+            broken_rules(
+                [
+                    (
+                        "",
+                        "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)",
+                    )
+                ]
+            )
         return self
 
     def standard_deviation(self, dimension: int) -> float:
@@ -52,16 +59,20 @@ class GaussianMixture(Section):
     positive: int = Field(2, ge=0, description="clusters labelled +1")
     negative: int = Field(2, ge=0, description="clusters labelled -1")
     centers: Annotated[str, AfterValidator(_suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
-        "orthonormal", description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)'
+        "orthonormal",
+        description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
     )
     basis: Literal["random", "axes"] | None = Field(
-        None, description='frame of orthonormal and equicorrelated centres: "random" (the default) or the coordinate "axes"'
+        None,
+        description='frame of orthonormal and equicorrelated centres: "random" (the default) or the coordinate "axes"',
     )
     cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
     radius: Positive | Literal["sqrt_dimension"] = Field(1.0, description='norm of every centre, or "sqrt_dimension"')
     noise: Noise = Field(Noise(total=0.1), description="within-cluster noise")
     samples: Count = Field(400, description="number of training samples n")
-    balanced: bool = Field(True, description="the same number of samples from every cluster; false draws clusters uniformly")
+    balanced: bool = Field(
+        True, description="the same number of samples from every cluster; false draws clusters uniformly"
+    )
     label_noise: Fraction = Field(0.0, description="fraction of training labels flipped")
     supervision: Literal["class"] = Field("class", description='targets: "class" is y = +1/-1')
 
@@ -80,8 +91,12 @@ class GaussianMixture(Section):
             yield "positive", "at least one cluster is needed: positive + negative >= 1"
             return
         if frame and self.dimension < clusters:
-            yield "dimension", (
-                f"{self.dimension} is too small: {clusters} {self.centers} centres need dimension >= {clusters} (positive + negative)"
+            yield (
+                "dimension",
+                (
+                    f"{self.dimension} is too small: {clusters} {self.centers} centres need dimension >= "
+                    f"positive + negative = {clusters}"
+                ),
             )
         if self.basis is not None and not frame:
             yield "basis", f'only with centers = "orthonormal" or "equicorrelated", not "{self.centers}"'
@@ -89,7 +104,10 @@ class GaussianMixture(Section):
             if self.cosine is None:
                 yield "cosine", 'required with centers = "equicorrelated"'
             elif clusters > 1 and self.cosine <= -1 / (clusters - 1):
-                yield "cosine", f"{self.cosine} is impossible for {clusters} centres; allowed: above {-1 / (clusters - 1):.4g}"
+                yield (
+                    "cosine",
+                    f"{self.cosine} is impossible for {clusters} centres; allowed: above {-1 / (clusters - 1):.4g}",
+                )
         elif self.cosine is not None:
             yield "cosine", f'only with centers = "equicorrelated", not "{self.centers}"'
         if self.centers not in CENTERS and "radius" in self.model_fields_set:
@@ -97,7 +115,10 @@ class GaussianMixture(Section):
         if self.balanced and self.samples % clusters:
             lower = self.samples // clusters * clusters
             choices = " or ".join(str(n) for n in (lower, lower + clusters) if n)
-            yield "samples", f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false"
+            yield (
+                "samples",
+                f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false",
+            )
 
 
 class Table(Section):

@@ -81,9 +81,9 @@ def _written_path(location: Path_, raw: Any, keep_last: bool) -> Path_:
     path: Path_ = ()
     for index, part in enumerate(location):
         last = index == len(location) - 1
-        if isinstance(raw, dict) and part in raw:
-            raw = raw[part]
-        elif isinstance(raw, list) and isinstance(part, int) and part < len(raw):
+        inside_table = isinstance(raw, dict) and part in raw
+        inside_array = isinstance(raw, list) and isinstance(part, int) and part < len(raw)
+        if inside_table or inside_array:
             raw = raw[part]
         elif not (last and keep_last):
             continue

@@ -17,7 +17,9 @@ class Until(Section):
 
     time: Positive | None = Field(None, description="flow time")
     loss: Positive | None = Field(None, description="training loss falls to this value")
-    log10_loss: float | None = Field(None, allow_inf_nan=False, description="log10 of the training loss falls to this value")
+    log10_loss: float | None = Field(
+        None, allow_inf_nan=False, description="log10 of the training loss falls to this value"
+    )
     alignment: float | None = Field(
         None, gt=0, lt=1, description="every targeted neuron's cosine with its target centre reaches this value"
     )
@@ -45,12 +47,19 @@ class Flow(Section):
     engine: Literal["auto", "diffrax"] = "auto"
     solver: Literal["auto", "tsit5", "dopri5", "dopri8", "kvaerno5"] = "auto"
     coordinates: Literal["auto", "polar", "cartesian"] = Field(
-        "auto", description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves"
+        "auto",
+        description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves",
     )
     clock: Literal["auto", "time"] = "auto"
     precision: Literal["float64"] = "float64"
-    rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(1e-6, description="each neuron's local error, relative to that neuron")
-    reduce: bool = Field(True, description="integrate in the span of the data where that is smaller; the answer is the same")
+    rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
+        1e-6, description="each neuron's local error, relative to that neuron"
+    )
+    reduce: bool = Field(
+        True, description="integrate in the span of the data where that is smaller; the answer is the same"
+    )
     merge: bool = Field(True, description="integrate equal samples as one weighted sample; the answer is the same")
     until: Until = Until(time=1000.0)
-    wall_time: Positive | None = Field(None, description="seconds of wall time after which the run stops with what it has")
+    wall_time: Positive | None = Field(
+        None, description="seconds of wall time after which the run stops with what it has"
+    )

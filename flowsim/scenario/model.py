@@ -19,7 +19,9 @@ class TwoLayer(Section):
     width: Count = Field(50, description="number of neurons")
     bias: bool = Field(False, description="a trained bias entry b_j per neuron: h sees <w_j, x> + b_j")
     output: Literal["trained", "fixed"] = Field("trained", description="whether v_j is trained")
-    output_weight: Positive | None = Field(None, description='size |v_j| of fixed output weights; only with output = "fixed"')
+    output_weight: Positive | None = Field(
+        None, description='size |v_j| of fixed output weights; only with output = "fixed"'
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> TwoLayer:

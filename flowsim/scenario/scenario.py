@@ -57,7 +57,10 @@ class Scenario(Section):
 
     def _broken(self) -> Iterator[tuple[str, str]]:
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
-            yield "loss.reduction", '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table'
+            yield (
+                "loss.reduction",
+                '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table',
+            )
         if self.observe.snapshots == 1:
             yield "observe.snapshots", '1 is too few: both ends are always kept; use "ends", "none" or a number >= 2'
 

@@ -96,4 +96,3 @@ def locate(text: str) -> dict[Path_, int]:
             lines.setdefault(path[:depth], node.start_point.row + 1)
         pairs(node, path)
     return lines
-

@@ -1,0 +1,1 @@
+"""The JAX engine: smooth fields, large matrices, accelerators."""

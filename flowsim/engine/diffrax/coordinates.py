@@ -34,7 +34,8 @@ class Constants(NamedTuple):
 
 
 class Coordinates(Protocol):
-    network: Network
+    @property
+    def network(self) -> Network: ...
 
     def start(self, reduced: Reduced) -> State: ...
 
@@ -79,6 +80,7 @@ class Polar:
             return state.output
         if self.balanced:
             return constants.output_sign
+        assert state.log_norm is not None
         return constants.output_sign * jnp.exp(constants.output_log - state.log_norm)
 
     def field(self, state: State, constants: Constants) -> State:
@@ -88,8 +90,9 @@ class Polar:
         return State(drift.tangent, drift.radial, ratio_rate)
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
+        assert error.log_norm is not None
         worst = jnp.maximum(jnp.linalg.norm(error.hidden, axis=1), jnp.abs(error.log_norm))
-        if error.output is None:
+        if error.output is None or before.output is None or after.output is None:
             return worst
         size = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         return jnp.maximum(worst, jnp.abs(error.output) / jnp.maximum(size, OUTPUT_FLOOR))
@@ -135,7 +138,7 @@ class Cartesian:
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         size = jnp.maximum(_norms(before.hidden), _norms(after.hidden))
         worst = _norms(error.hidden) / jnp.where(size > 0, size, 1.0)
-        if error.output is None:
+        if error.output is None or before.output is None or after.output is None:
             return worst
         output = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         output = jnp.maximum(output, OUTPUT_FLOOR * size)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import diffrax
 import jax
@@ -30,9 +31,15 @@ SOLVERS = {
 }
 
 
-def _in_float64(method):  # type: ignore[no-untyped-def]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _in_float64(method: Callable[P, R]) -> Callable[P, R]:
+    """The method with JAX in float64 while it runs."""
+
     @wraps(method)
-    def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with jax.enable_x64(True):
             return method(*args, **kwargs)
 
@@ -78,7 +85,8 @@ class DiffraxIntegrator:
     @_in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         carry = self._stepper.advance(carry, self._constants, self._watch, self._goals, stop, attempts)
-        return jax.block_until_ready(carry)
+        jax.block_until_ready(carry.time)  # type: ignore[no-untyped-call]
+        return carry
 
     @_in_float64
     def report(self, carry: Carry) -> Report:
@@ -124,8 +132,8 @@ class DiffraxIntegrator:
 
     @_in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
-        fields = (saved.get(name) for name in State._fields)
-        state = State(*(None if leaf is None else jnp.asarray(leaf) for leaf in fields))
+        log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
+        state = State(jnp.asarray(saved["hidden"]), log_norm, output)
         time, step = saved["clock"]
         carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, self._goals)
         first, second, at_smallest = saved["controller"]

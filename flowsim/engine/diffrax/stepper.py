@@ -57,18 +57,18 @@ class Carry(NamedTuple):
 class Stepper:
     """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step."""
 
-    solver: diffrax.AbstractAdaptiveSolver
+    solver: Any  # a diffrax Runge–Kutta solver; diffrax gives its tableau no common type
     coordinates: Coordinates
     rtol: float
     watch_loss: bool = False
     watch_alignment: bool = False
 
     @cached_property
-    def _term(self) -> diffrax.ODETerm:
-        return diffrax.ODETerm(lambda t, state, constants: self.coordinates.field(state, constants))
+    def _term(self) -> Any:
+        return diffrax.ODETerm(lambda time, state, constants: self.coordinates.field(state, constants))
 
     @cached_property
-    def _controller(self) -> diffrax.PIDController:
+    def _controller(self) -> Any:
         # it is handed one relative error per neuron, hence rtol = 0 and the largest one as norm
         return diffrax.PIDController(rtol=0.0, atol=self.rtol, norm=jnp.max, pcoeff=0.2, icoeff=0.5)
 
@@ -85,8 +85,12 @@ class Stepper:
         """A carry that goes on from a saved state."""
         step = jnp.where(goals.end > time, jnp.minimum(step, goals.end - time), step)
         solver_state = self.solver.init(self._term, time, time + step, state, constants)
-        *_, controller_state = self._controller.init(self._term, time, time + step, state, step, constants, None, self._order)
-        dense = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)[2]
+        _, controller_state = self._controller.init(
+            self._term, time, time + step, state, step, constants, self._term.vf, self._order
+        )
+        dense = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)[
+            2
+        ]
         return Carry(
             time, step, state, solver_state, _arrays(controller_state), time, _zeros(dense),
             accepted=jnp.zeros((), int), rejected=jnp.zeros((), int),
@@ -97,7 +101,7 @@ class Stepper:
     def advance(
         self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
     ) -> Carry:
-        """Step until the time reaches `stop` or goals.end, `steps` attempts have been made, a goal is met or stepping fails."""
+        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails."""
         last = carry.accepted + carry.rejected + steps
 
         def goes_on(carry: Carry) -> jax.Array:

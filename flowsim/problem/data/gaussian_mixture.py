@@ -66,10 +66,11 @@ def _read_centers(data: GaussianMixture, scenario: Scenario) -> Floats:
     expected = (data.clusters, data.dimension)
     if centers.shape != expected:
         raise scenario.error(
-            ("data.centers", f"array of shape {centers.shape}, but positive + negative and dimension ask for {expected}")
+            (
+                "data.centers",
+                f"array of shape {centers.shape}, but positive + negative and dimension ask for {expected}",
+            )
         )
     if not np.isfinite(centers).all() or (np.linalg.norm(centers, axis=1) == 0).any():
         raise scenario.error(("data.centers", "every centre must be finite and not zero"))
     return centers
-
-

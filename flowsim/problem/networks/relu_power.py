@@ -7,5 +7,9 @@ from .activation import Activation, positive_power
 def build(model: ReluPower) -> Activation:
     degree = model.degree
     return Activation(
-        "relu_power", lambda s, log_norm, xp: positive_power(s, degree, xp), homogeneity=degree, degree=degree, smooth=degree > 1
+        "relu_power",
+        lambda s, log_norm, xp: positive_power(s, degree, xp),
+        homogeneity=degree,
+        degree=degree,
+        smooth=degree > 1,
     )

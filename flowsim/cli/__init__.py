@@ -1,0 +1,68 @@
+"""The command line. Each command is one module with `configure(parser)` and `execute(arguments) -> exit code`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+#: command -> one line of help; the module of the same name is imported only when the command is used
+COMMANDS = {
+    "run": "integrate a scenario and write its result",
+    "check": "validate a scenario and say what would run",
+    "list": "the scenarios that ship with flowsim",
+    "new": "copy a shipped scenario to edit",
+    "show": "a result as a page of text",
+    "schema": "the JSON Schema of a scenario, for editors",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 130 interrupted."""
+    from ..errors import FlowsimError
+
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser, commands = _parser(given)
+    options = parser.parse_args(given)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    try:
+        return int(commands[options.command].execute(options))
+    except FlowsimError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _parser(given: Sequence[str]):  # type: ignore[no-untyped-def]
+    parser = argparse.ArgumentParser(
+        prog="flowsim", description="Simulates the gradient flow of neural networks.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action=_Version)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    wanted = next((word for word in given if word in COMMANDS), None)
+    modules = {}
+    for name, line in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=line, description=line, allow_abbrev=False)
+        if name == wanted:
+            modules[name] = import_module(f".{name}", __name__)
+            modules[name].configure(subparser)
+    return parser, modules
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str):
+        super().__init__(option_strings, dest, nargs=0, help="the version of flowsim")
+
+    def __call__(self, parser, *_):  # type: ignore[no-untyped-def]
+        from .. import __version__
+
+        print(f"flowsim {__version__}")
+        parser.exit()

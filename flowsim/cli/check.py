@@ -1,0 +1,75 @@
+"""flowsim check"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .common import add_json, add_scenario, print_json, read_scenario
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_scenario(parser)
+    add_json(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    scenario = read_scenario(options)
+
+    from ..run import Prepared
+
+    facts = _facts(Prepared(scenario))
+    if options.json:
+        print_json(facts)
+    else:
+        print(f"{options.scenario}: valid")
+        print("\n".join(_lines(facts)))
+    return 0
+
+
+def _facts(prepared: Any) -> dict[str, Any]:
+    problem, reduced, plan = prepared.problem, prepared.reduced, prepared.plan
+    selection = prepared.selection
+    neurons, coordinates = reduced.direction.shape
+    return {
+        "title": prepared.scenario.title,
+        "samples": len(problem.targets),
+        "features": problem.inputs.shape[1],
+        "clusters": len(problem.centers),
+        "neurons": neurons,
+        "reduced_samples": len(reduced.targets),
+        "reduced_coordinates": coordinates,
+        "merged": reduced.merged,
+        "projected": reduced.projected,
+        "engine": plan.engine,
+        "solver": plan.solver,
+        "coordinates": plan.coordinates,
+        "reasons": list(plan.reasons),
+        "warnings": list(plan.warnings),
+        "variables": [observable.name for observable in selection.observables],
+        "summarised": sorted(selection.summarised),
+        "kept_bytes": selection.bytes,
+        "data_bytes": reduced.inputs.nbytes + (problem.inputs.nbytes if reduced.inputs is not problem.inputs else 0),
+        "operations_per_evaluation": 4 * len(reduced.targets) * coordinates * neurons,
+    }
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    sizes = ", ".join(f"{facts[name]} {name}" for name in ("samples", "features", "clusters", "neurons"))
+    merged = f"{facts['merged']} equal samples merged" if facts["merged"] else "no equal samples to merge"
+    projected = "neurons moved into the span of the data" if facts["projected"] else "the data span all features"
+    return [
+        *([f"title        {facts['title']}"] if facts["title"] else []),
+        f"sizes        {sizes}",
+        f"reduction    {facts['reduced_samples']} x {facts['reduced_coordinates']}: {merged}; {projected}",
+        *(f"{choice.split(' ', 1)[0]:<12} {choice.split(' ', 1)[1]}" for choice in facts["reasons"]),
+        *(f"warning      {warning}" for warning in facts["warnings"]),
+        f"variables    {', '.join(facts['variables'])}",
+        *(f"summarised   {name}: quantiles per cluster, since it would be too large" for name in facts["summarised"]),
+        f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept, at most",
+        f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
+    ]
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count < 2**30 else f"{count / 2**30:.2f} GiB"

@@ -1,0 +1,46 @@
+"""What several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..scenario import Scenario, load, parse_assignment
+
+
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    """The scenario file and its overrides."""
+    parser.add_argument("scenario", metavar="SCENARIO.toml", help="the scenario file")
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY=VALUE",
+        help="override a key, e.g. --set data.samples=100; may be repeated",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print a machine-readable summary to standard output")
+
+
+def read_scenario(options: argparse.Namespace) -> Scenario:
+    return load(options.scenario, dict(parse_assignment(text) for text in options.overrides))
+
+
+def say(message: str) -> None:
+    """A message to the person at the terminal."""
+    print(message, file=sys.stderr)
+
+
+def print_json(summary: Mapping[str, Any]) -> None:
+    print(json.dumps(summary, indent=2, allow_nan=False, default=float))
+
+
+def finite(value: float) -> float | None:
+    """JSON has no nan and no infinity."""
+    return float(value) if abs(value) < float("inf") else None

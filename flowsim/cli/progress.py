@@ -1,0 +1,58 @@
+"""The progress bar of a run: on a terminal only, silent in a pipe."""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import TracebackType
+
+from tqdm import tqdm
+
+from ..engine import Report
+from ..scenario import Scenario
+
+_FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {postfix} [{elapsed}<{remaining}]"
+
+
+class ProgressBar:
+    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
+
+    def __init__(self, scenario: Scenario):
+        self._until = scenario.flow.until
+        self._bar = tqdm(total=1.0, file=sys.stderr, disable=not sys.stderr.isatty(), bar_format=_FORMAT, leave=False)
+        self._bar.set_description_str("compiling", refresh=True)
+        self._first_log_loss = math.nan
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+    def say(self, message: str) -> None:
+        """A line above the bar."""
+        self._bar.write(message, file=sys.stderr)
+
+    def show(self, report: Report, log_loss: float, phase: str) -> None:
+        if self._bar.disable:
+            return
+        self._bar.set_description_str(phase, refresh=False)
+        self._bar.set_postfix_str(
+            f"time {report.time:.4g}, loss {math.exp(log_loss):.3g}, {report.steps} steps", refresh=False
+        )
+        self._bar.n = min(max(self._done(report, log_loss), self._bar.n), 1.0)
+        self._bar.refresh()
+
+    def _done(self, report: Report, log_loss: float) -> float:
+        """The largest fraction of any stop condition that has been covered."""
+        until = self._until
+        if math.isnan(self._first_log_loss):
+            self._first_log_loss = log_loss
+        goals = [math.log(until.loss)] if until.loss is not None else []
+        goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
+        fractions = [(self._first_log_loss - log_loss) / max(self._first_log_loss - goal, 1e-12) for goal in goals]
+        fractions += [report.time / until.time] if until.time is not None else []
+        fractions += [report.steps / until.steps] if until.steps is not None else []
+        return max(fractions, default=0.0)

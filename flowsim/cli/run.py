@@ -1,0 +1,41 @@
+"""flowsim run"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .common import add_json, add_scenario, print_json, read_scenario, say
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_scenario(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="RUN.nc", help="the result (default: the scenario's name with .nc, here)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing result")
+    parser.add_argument("--resume", action="store_true", help="go on from what an interrupted run left in the result")
+    add_json(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    from ..results import check_writable
+
+    scenario = read_scenario(options)
+    output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
+    check_writable(output, options.overwrite or options.resume)
+
+    from ..run import run
+    from .page import summary, text
+    from .progress import ProgressBar
+
+    with ProgressBar(scenario) as bar:
+        tree = run(
+            scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.show, warn=bar.say
+        )
+    if options.json:
+        print_json({"output": str(output), **summary(tree)})
+    else:
+        say(text(tree))
+    say(str(output))
+    return int(tree["numerics"].attrs["exit_code"])

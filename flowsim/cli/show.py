@@ -1,0 +1,24 @@
+"""flowsim show"""
+
+from __future__ import annotations
+
+import argparse
+
+from .common import add_json, print_json
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("result", metavar="RUN.nc", help="a result of flowsim run")
+    add_json(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    from ..results import open
+    from .page import summary, text
+
+    with open(options.result) as tree:
+        if options.json:
+            print_json(summary(tree))
+        else:
+            print(text(tree))
+    return 0
