@@ -77,11 +77,11 @@ class Reduced:
 def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Reduced:
     """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off."""
     inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
-    representative = np.arange(len(targets), dtype=np.int64)
+    representative: Integers = np.arange(len(targets), dtype=np.int64)
     if merge:
         first, representative = _equal_samples(inputs, targets)
         if len(first) < len(targets):
-            weight = np.bincount(representative, weights=weight)
+            weight = np.bincount(representative, weights=weight).astype(float)
             inputs, targets = inputs[first], targets[first]
     features, neurons = problem.inputs.shape[1], len(problem.weights.direction)
     direction, centers = problem.hidden_direction, problem.centers

@@ -10,6 +10,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix
 
 from ...problem import Reduced
 from ...scenario import Scenario
@@ -21,15 +22,20 @@ from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
 from .stepper import Carry, Goals, Stepper, Watch
 
-SOLVERS = {
-    "tsit5": lambda rtol: diffrax.Tsit5(scan_kind="lax"),
-    "dopri5": lambda rtol: diffrax.Dopri5(scan_kind="lax"),
-    "dopri8": lambda rtol: diffrax.Dopri8(scan_kind="lax"),
-    "kvaerno5": lambda rtol: diffrax.Kvaerno5(
-        scan_kind="lax", root_finder=diffrax.VeryChord(rtol=0.1 * rtol, atol=0.1 * rtol)
-    ),
-}
 
+def _kvaerno5(rtol: float, smallest: float) -> Any:
+    """Stage equations are solved to a hundredth of the tolerance; where the state holds weights, of the smallest neuron's."""
+    root_finder = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
+    return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
+
+
+#: solver -> function of the tolerance and of the size of the smallest neuron in the state's coordinates
+SOLVERS: dict[str, Callable[[float, float], Any]] = {
+    "tsit5": lambda rtol, smallest: diffrax.Tsit5(scan_kind="lax"),
+    "dopri5": lambda rtol, smallest: diffrax.Dopri5(scan_kind="lax"),
+    "dopri8": lambda rtol, smallest: diffrax.Dopri8(scan_kind="lax"),
+    "kvaerno5": _kvaerno5,
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,8 +72,9 @@ class DiffraxIntegrator:
             log_loss=max(losses, default=-np.inf),
             alignment=until.alignment if until.alignment is not None else np.inf,
         )
+        smallest = 1.0 if plan.coordinates == "polar" else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
         self._stepper = Stepper(
-            SOLVERS[plan.solver](flow.rtol),
+            SOLVERS[plan.solver](flow.rtol, smallest),
             coordinates,
             flow.rtol,
             watch_loss=bool(losses),
@@ -85,7 +92,7 @@ class DiffraxIntegrator:
     @_in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         carry = self._stepper.advance(carry, self._constants, self._watch, self._goals, stop, attempts)
-        jax.block_until_ready(carry.time)  # type: ignore[no-untyped-call]
+        jax.block_until_ready(carry.time)
         return carry
 
     @_in_float64

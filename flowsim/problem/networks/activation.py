@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -17,14 +17,16 @@ class Activation:
     response: (s, log_norm, xp) -> (k, dk/ds); log_norm broadcasts against s.
     homogeneity: the power of |w| in h as w is scaled with its direction held (1 for tanh, whose k then depends on |w|).
     degree: p with k' s = p k, where k is a power; None where k is not.
-    smooth: whether the field has no jumps.
+    smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
+    Two activations are equal when their numbers are, so that code compiled for one serves the other.
     """
 
     name: str
-    response: Callable[[Array, Array, ModuleType], tuple[Array, Array]]
+    response: Callable[[Array, Array, ModuleType], tuple[Array, Array]] = field(compare=False)
     homogeneity: float
     degree: float | None
     smooth: bool
+    inactive_slope: float = 0.0
 
 
 def positive_power(s: Array, degree: float, xp: ModuleType) -> tuple[Array, Array]:

@@ -11,4 +11,4 @@ def build(model: LeakyRelu) -> Activation:
         gain = xp.where(s > 0, 1.0, slope)
         return gain * s, gain
 
-    return Activation("leaky_relu", response, homogeneity=1, degree=1, smooth=slope == 1)
+    return Activation("leaky_relu", response, homogeneity=1, degree=1, smooth=slope == 1, inactive_slope=slope)

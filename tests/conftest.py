@@ -1,0 +1,41 @@
+"""What all tests share: a small scenario, and overrides to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flowsim
+
+SMALL = """
+[data]
+dimension = 12
+positive = 2
+negative = 2
+samples = 24
+noise = { total = 0.2 }
+
+[model]
+width = 6
+
+[init]
+scale = 1e-3
+
+[flow]
+until = { time = 30.0 }
+
+[observe]
+times = 11
+"""
+
+
+@pytest.fixture(scope="session")
+def small() -> Callable[..., flowsim.Scenario]:
+    """A scenario of a second or less; keyword `data__samples=8` overrides the key `data.samples`."""
+
+    def make(**overrides: Any) -> flowsim.Scenario:
+        return flowsim.loads(SMALL, overrides={key.replace("__", "."): value for key, value in overrides.items()})
+
+    return make
