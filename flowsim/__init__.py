@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .results import open
-    from .run import run
     from .scenario import Scenario, load, loads
+    from .simulation import run
 
 _HOME = {
     "FlowsimError": "errors",
@@ -31,7 +31,7 @@ _HOME = {
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
-    "run": "run",
+    "run": "simulation",
 }
 
 __all__ = [

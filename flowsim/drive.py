@@ -92,12 +92,14 @@ def drive(
 
 def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
     """Keep the scheduled instants up to the time reached."""
+    while run.schedule.crowded(report.time):
+        recording.thin()
+        run.schedule.coarsen()
     while run.schedule.next <= report.time:
         time = run.schedule.next
         snapshot = integrator.now(run.carry) if time == report.time else integrator.at(run.carry, time)
         recording.keep(snapshot, report)
-        if run.schedule.advance():
-            recording.thin()
+        run.schedule.advance()
 
 
 def _tried(report: Report) -> int:

@@ -17,8 +17,8 @@ OPEN_SPACING = 100.0
 class Schedule:
     """Time 0, then a grid: linear (k spacing), logarithmic (spacing ratio^(k-1)), or every accepted step.
 
-    With an open end the grid starts fine; whenever twice the wanted count is kept, every other instant is dropped and
-    the grid coarsened, so that between `count` and 2 `count` evenly spaced instants remain at any time.
+    With an open end the grid starts fine and is coarsened, every other instant dropped, whenever it would reach twice the
+    wanted count, so that between `count` and 2 `count` evenly spaced instants remain at any time.
     """
 
     kind: str
@@ -40,29 +40,36 @@ class Schedule:
         return cls(observe.spacing, observe.times, end, open_ended, spacing)
 
     @property
-    def next(self) -> float:
-        """The next instant to keep: inf where there is none, or where it is whichever step comes next."""
-        if self.index == 0:
-            return 0.0
-        if self.kind == "solver" or (not self.open_ended and self.index >= self.count):
-            return math.inf
-        if not self.open_ended and self.index == self.count - 1:
-            return self.end
-        return self.index * self.spacing if self.kind == "linear" else self.spacing * self.ratio ** (self.index - 1)
-
-    @property
     def every_step(self) -> bool:
         return self.kind == "solver"
 
-    def advance(self) -> bool:
-        """Count the next instant as kept; true where every other kept instant, the second first, is now to be dropped."""
+    @property
+    def next(self) -> float:
+        """The next instant to keep: inf where there is none, or where it is whichever step comes next."""
+        return self._instant(self.index)
+
+    def advance(self) -> None:
+        """Count the next instant as kept."""
         self.index += 1
-        if not self.open_ended or self.every_step or self.index < 2 * self.count:
-            return False
-        self.index = self.count
+
+    def crowded(self, time: float) -> bool:
+        """Whether the grid would have twice the wanted instants by this time, so that it should be coarsened first."""
+        return self.open_ended and not self.every_step and self._instant(2 * self.count - 1) <= time
+
+    def coarsen(self) -> None:
+        """Leave out every other instant, the second first: 0, 2, 4, … are a grid of the same kind."""
+        self.index = (self.index + 1) // 2
         if self.kind == "linear":
             self.spacing *= 2
-        else:  # instants 0, 2, 4, … of spacing ratio^(k-1) are again such a grid
+        else:
             self.spacing *= self.ratio
             self.ratio **= 2
-        return True
+
+    def _instant(self, index: int) -> float:
+        if index == 0:
+            return 0.0
+        if self.every_step or (not self.open_ended and index >= self.count):
+            return math.inf
+        if not self.open_ended and index == self.count - 1:
+            return self.end
+        return index * self.spacing if self.kind == "linear" else self.spacing * self.ratio ** (index - 1)

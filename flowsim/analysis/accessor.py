@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
-from .phases import phases, target_cosine
+# phases is imported where it is used: this module is loaded while xarray is, which may be while phases is
 
 
 @xr.register_dataset_accessor("flow")
@@ -17,6 +17,8 @@ class FlowAccessor:
     @property
     def phases(self) -> xr.Dataset:
         """Named instants and their definitions; :func:`flowsim.analysis.phases` takes thresholds of one's own."""
+        from .phases import phases
+
         return phases(self._dataset)
 
     @property
@@ -27,4 +29,6 @@ class FlowAccessor:
     @property
     def target_cosine(self) -> xr.DataArray:
         """(time, neuron): cosine of every targeted neuron with its target centre."""
+        from .phases import target_cosine
+
         return target_cosine(self._dataset)

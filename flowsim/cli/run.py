@@ -25,7 +25,7 @@ def execute(options: argparse.Namespace) -> int:
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
     check_writable(output, options.overwrite or options.resume)
 
-    from ..run import run
+    from ..simulation import run
     from .page import summary, text
     from .progress import ProgressBar
 

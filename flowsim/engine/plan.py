@@ -13,7 +13,7 @@ from ..scenario import Scenario
 
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
-#: Cartesian weights below this norm would lose their velocities to underflow.
+#: Below this norm the velocities of Cartesian weights, which are products with output weights as small, underflow.
 SMALLEST_CARTESIAN = 1e-250
 
 
@@ -58,13 +58,18 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
     if not problem.trained_output:
         return "cartesian", "with fixed output weights a neuron may pass through zero"
     weights = problem.weights
-    if problem.activation.homogeneity > 1:
-        return "polar", "neurons of a higher power never reach zero"
-    if (weights.output_log <= weights.log_norm).all():
-        return "polar", "|v| <= |w| at the start, so no neuron passes through zero"
+    power = problem.activation.homogeneity
+    if power >= 2:
+        return "polar", "neurons of a higher power take forever to reach zero"
+    # |w|^2 - power v^2 is conserved (for tanh, while its neurons are small)
+    if (weights.output_log + 0.5 * np.log(power) <= weights.log_norm).all():
+        return (
+            "polar",
+            "no output weight outweighs its neuron at the start, which keeps neurons from passing through zero",
+        )
     if weights.log_norm.min() < np.log(SMALLEST_CARTESIAN):
         return "polar", "the weights are too small for cartesian coordinates"
-    return "cartesian", "a neuron with |v| > |w| may pass through zero"
+    return "cartesian", "a neuron that its output weight outweighs may pass through zero"
 
 
 def _check(solver: str, coordinates: str, reduced: Reduced) -> None:
@@ -74,7 +79,11 @@ def _check(solver: str, coordinates: str, reduced: Reduced) -> None:
             f"flow.solver: kvaerno5 forms a dense Jacobian and is for up to {IMPLICIT_LIMIT} weights; "
             f"this problem has {size} after reduction; use dopri8 or tsit5"
         )
-    if coordinates == "cartesian" and reduced.problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN):
+    if (
+        coordinates == "cartesian"
+        and reduced.problem.trained_output
+        and reduced.problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN)
+    ):
         raise EngineError(
             f"flow.coordinates: cartesian cannot resolve neurons of norm below {SMALLEST_CARTESIAN:g}; use polar"
         )

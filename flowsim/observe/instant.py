@@ -14,6 +14,14 @@ from ..problem.data.samples import Floats, Integers
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
+TINY = np.finfo(float).tiny
+
+
+def representable(value: Floats | float, log_factor: Floats | float) -> Floats:
+    """value e^log_factor, where what is too small for a float becomes the smallest normal one: only a true 0 reads 0."""
+    product = value * np.exp(log_factor)
+    zero = (np.asarray(value) == 0) | (np.asarray(log_factor) == -np.inf)
+    return np.where((np.abs(product) < TINY) & ~zero, np.copysign(TINY, value), product)
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class Setting:
     @property
     def underflows(self) -> bool:
         """Whether squared norms at the start are below what a float can hold with its full precision."""
-        return bool(self.problem.weights.log_norm.min() < 0.5 * np.log(np.finfo(float).tiny))
+        return bool(self.problem.weights.log_norm.min() < 0.5 * np.log(TINY))
 
 
 @dataclass(frozen=True)
@@ -53,11 +61,22 @@ class Instant:
     setting: Setting
     snapshot: Snapshot
 
+    @property
+    def _log_weight(self) -> Floats:
+        """(m,): log of the factor of each neuron's response in the output"""
+        return self.snapshot.output_log + self.setting.problem.activation.homogeneity * self.snapshot.log_norm
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """What outputs are divided by, so that a network of any size has outputs of order 1"""
+        top = float(self._log_weight.max())
+        return top if np.isfinite(top) else 0.0
+
     @cached_property
     def _pass(self) -> tuple[Floats, Floats]:
-        """(outputs (n',), active_fraction (m, K))"""
+        """(outputs (n',) divided by exp(_log_scale), active_fraction (m, K))"""
         reduced, activation, snapshot = self.setting.reduced, self.setting.problem.activation, self.snapshot
-        weight = snapshot.output_sign * np.exp(snapshot.output_log + activation.homogeneity * snapshot.log_norm)
+        weight = snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
         outputs = np.empty(len(reduced.targets))
         active = np.zeros((len(weight), len(self.setting.membership)))
         for begin in range(0, len(outputs), BLOCK):
@@ -68,9 +87,9 @@ class Instant:
             active += (projection > 0).T.astype(float) @ self.setting.membership[:, rows].T
         return outputs, active
 
-    @property
+    @cached_property
     def outputs(self) -> Floats:
-        return self._pass[0]
+        return representable(self._pass[0], self._log_scale)
 
     @property
     def active_fraction(self) -> Floats:

@@ -22,6 +22,8 @@ PER_SAMPLE_LIMIT = 20_000_000
 MEMORY_LIMIT = 8 * 2**30
 #: A total mass this many times its first value has left the initial scale.
 GROWN = 10.0
+#: A stride that no run reaches.
+NEVER = 2**62
 QUANTILE_SUFFIX = "_quantile"
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NUMERICS = {
@@ -65,7 +67,7 @@ class Selection:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
         sizes = _sizes(setting)
-        instants = observe.times * (2 if scenario.flow.until.open_ended else 1)
+        instants = _instants(scenario)
         summarised = frozenset(
             observable.name
             for observable in chosen
@@ -84,9 +86,14 @@ class Selection:
         return cls(tuple(chosen), summarised, 8 * kept)
 
 
+def _instants(scenario: Scenario) -> int:
+    """How many instants are kept, at most (with spacing "solver", as a guess)."""
+    return scenario.observe.times * (2 if scenario.flow.until.open_ended else 1)
+
+
 def snapshot_count(scenario: Scenario) -> int:
     """How many instants keep their weights, at most."""
-    named = {"none": 0, "ends": 2, "all": scenario.observe.times}
+    named = {"none": 0, "ends": 2, "all": _instants(scenario)}
     wanted = scenario.observe.snapshots
     return named[wanted] if isinstance(wanted, str) else wanted
 
@@ -169,7 +176,7 @@ class Recorder:
 
     def finish(self) -> Trajectory:
         """Everything kept, as arrays; the recorder is empty afterwards."""
-        wanted = snapshot_count(self.scenario)
+        wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         if wanted and self._weights[-1] is None and self._latest is not None:
             self._weights[-1] = self._lift(self._latest.snapshot)
         held = [index for index, weights in enumerate(self._weights) if weights is not None] if wanted else []
@@ -201,7 +208,7 @@ class Recorder:
     def _stride(self) -> int:
         """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
         wanted = snapshot_count(self.scenario)
-        return max(self.scenario.observe.times // wanted, 1) if wanted > 2 else 2**62
+        return max(self.scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
 
     def _lift(self, snapshot: Snapshot) -> tuple[Floats, Floats]:
         return self.setting.reduced.lift(snapshot.direction)

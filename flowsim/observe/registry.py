@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..engine import cosines
 from ..problem.data.samples import Floats
-from .instant import Instant, Setting
+from .instant import Instant, Setting, representable
 
 Booleans = NDArray[np.bool_]
 
@@ -90,7 +90,7 @@ _OBSERVABLES = (
         "output_weight",
         ("neuron",),
         "output weight v_j",
-        lambda instant: instant.snapshot.output_sign * np.exp(instant.snapshot.output_log),
+        lambda instant: representable(instant.snapshot.output_sign, instant.snapshot.output_log),
     ),
     Observable(
         "log_output_weight",
@@ -99,7 +99,7 @@ _OBSERVABLES = (
         lambda instant: instant.snapshot.output_log,
         companion=True,
     ),
-    Observable("loss", (), "training loss", lambda instant: np.exp(instant.log_loss)),
+    Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss)),
     Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
     Observable("accuracy", (), "accuracy on the training labels", _accuracy, _labels),
     Observable("margin", ("sample",), "margin y f(x)", lambda instant: instant.margin),
@@ -110,7 +110,7 @@ _OBSERVABLES = (
         "cluster_mass",
         ("cluster",),
         "sum of squared norms of the neurons whose target is the cluster",
-        lambda instant: np.exp(_cluster_log_mass(instant)),
+        lambda instant: representable(1.0, _cluster_log_mass(instant)),
         _clusters,
     ),
     Observable(
@@ -120,7 +120,7 @@ _OBSERVABLES = (
         "void_mass",
         (),
         "sum of squared norms of the neurons with no target",
-        lambda instant: np.exp(_void_log_mass(instant)),
+        lambda instant: representable(1.0, _void_log_mass(instant)),
         _clusters,
     ),
     Observable("log_void_mass", (), "natural log of void_mass", _void_log_mass, _clusters, companion=True),
@@ -134,7 +134,7 @@ _OBSERVABLES = (
     Observable(
         "balance_drift",
         (),
-        "largest change of |w_j|^2 - v_j^2 relative to the neuron's own scale",
+        "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2) relative to the neuron's own scale",
         _balance_drift,
         _balance,
     ),

@@ -94,10 +94,9 @@ def _written_path(location: Path_, raw: Any, keep_last: bool) -> Path_:
 def _unknown_key(location: Path_) -> str:
     chosen, family = _sections_at(location[:-1])
     key = str(location[-1])
-    for other in family:
-        if other not in chosen and key in other.model_fields:
-            tag, value = _tag_of(other)
-            return f'only with {tag} = "{value}"'
+    owners = [_tag_of(other) for other in family if other not in chosen and key in other.model_fields]
+    if owners:
+        return f"only with {owners[0][0]} = " + " or ".join(f'"{value}"' for _, value in owners)
     allowed = sorted({name for section in chosen for name in section.model_fields})
     return f"unknown key; {nearest(key, allowed)}allowed: {', '.join(allowed)}"
 

@@ -43,15 +43,19 @@ class Until(Section):
 
 
 class Flow(Section):
-    method: Literal["gradient_flow"] = "gradient_flow"
-    engine: Literal["auto", "diffrax"] = "auto"
-    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "kvaerno5"] = "auto"
+    method: Literal["gradient_flow"] = Field("gradient_flow", description="d theta/dt = -grad L(theta)")
+    engine: Literal["auto", "diffrax"] = Field(
+        "auto", description="what integrates; flowsim check says what auto chose"
+    )
+    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "kvaerno5"] = Field(
+        "auto", description="Runge-Kutta pairs of order 5, 5 and 8; kvaerno5 is implicit and for small stiff problems"
+    )
     coordinates: Literal["auto", "polar", "cartesian"] = Field(
         "auto",
         description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves",
     )
-    clock: Literal["auto", "time"] = "auto"
-    precision: Literal["float64"] = "float64"
+    clock: Literal["auto", "time"] = Field("auto", description="the independent variable of the solver")
+    precision: Literal["float64"] = Field("float64", description="of the state, the data and the matrix products")
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"
     )
@@ -59,7 +63,7 @@ class Flow(Section):
         True, description="integrate in the span of the data where that is smaller; the answer is the same"
     )
     merge: bool = Field(True, description="integrate equal samples as one weighted sample; the answer is the same")
-    until: Until = Until(time=1000.0)
+    until: Until = Field(Until(time=1000.0), description="stop conditions; the first one reached ends the run")
     wall_time: Positive | None = Field(
         None, description="seconds of wall time after which the run stops with what it has"
     )

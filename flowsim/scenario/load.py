@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
+from .data import CENTERS
 from .explain import explain
 from .scenario import Scenario
 from .source import Source, locate
@@ -105,11 +106,9 @@ def _check_paths(scenario: Scenario) -> None:
 
 def referenced_files(scenario: Scenario) -> dict[str, Path]:
     """The files a scenario reads, by the key that names them."""
-    from .data import CENTERS
-
     data = scenario.data
     if data.kind == "table":
         return {"data.path": scenario.source.folder / data.path}
-    if data.centers not in CENTERS:
+    if data.kind == "gaussian_mixture" and data.centers not in CENTERS:
         return {"data.centers": scenario.source.folder / data.centers}
     return {}

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Count, Section, as_tuple
+from .base import Section, as_tuple
 
 Name = Literal[
     "cosine",
@@ -33,6 +33,6 @@ class Observe(Section):
     variables: Literal["default"] | Annotated[tuple[Name, ...], as_tuple] = Field(
         "default", description="names of the observables to keep"
     )
-    snapshots: Literal["none", "ends", "all"] | Count = Field(
+    snapshots: Literal["none", "ends", "all"] | Annotated[int, Field(ge=2)] = Field(
         "ends", description='instants at which the weights are kept: "none", "ends", "all" or a number'
     )

@@ -61,8 +61,6 @@ class Scenario(Section):
                 "loss.reduction",
                 '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table',
             )
-        if self.observe.snapshots == 1:
-            yield "observe.snapshots", '1 is too few: both ends are always kept; use "ends", "none" or a number >= 2'
 
     @property
     def source(self) -> Source:

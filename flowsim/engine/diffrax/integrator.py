@@ -24,8 +24,8 @@ from .stepper import Carry, Goals, Stepper, Watch
 
 
 def _kvaerno5(rtol: float, smallest: float) -> Any:
-    """Stage equations are solved to a hundredth of the tolerance; where the state holds weights, of the smallest neuron's."""
-    root_finder = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
+    """Stages are solved to a hundredth of the tolerance: of the smallest neuron's, where the state holds weights."""
+    root_finder: Any = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
     return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
 
 
@@ -135,7 +135,9 @@ class DiffraxIntegrator:
         controller = np.array([float(leaf) for leaf in carry.controller_state])
         counts = np.array([int(carry.accepted), int(carry.rejected)])
         clock = np.array([float(carry.time), float(carry.step)])
-        return {**state, "controller": controller, "counts": counts, "clock": clock}
+        # the last stage of the step before, which the next one starts from
+        stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
+        return {**state, **stages, "controller": controller, "counts": counts, "clock": clock}
 
     @_in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
@@ -145,7 +147,10 @@ class DiffraxIntegrator:
         carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, self._goals)
         first, second, at_smallest = saved["controller"]
         accepted, rejected = saved["counts"]
+        fresh, structure = jax.tree.flatten(carry.solver_state)
+        stages = [jnp.asarray(saved[f"stage_{index}"]) for index in range(len(fresh))]
         return carry._replace(
+            solver_state=jax.tree.unflatten(structure, stages),
             controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
             accepted=jnp.asarray(accepted),
             rejected=jnp.asarray(rejected),

@@ -16,9 +16,10 @@ class Activation:
 
     response: (s, log_norm, xp) -> (k, dk/ds); log_norm broadcasts against s.
     homogeneity: the power of |w| in h as w is scaled with its direction held (1 for tanh, whose k then depends on |w|).
-    degree: p with k' s = p k, where k is a power; None where k is not.
+    degree: p with k' s = p k, where k is a power; None where h is a function of <w, x> alone and k is not a power.
     smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
-    Two activations are equal when their numbers are, so that code compiled for one serves the other.
+    Two activations are equal, and share compiled code, when all fields but `response` are: every parameter of the
+    response must show in one of them.
     """
 
     name: str

@@ -1,0 +1,192 @@
+"""Reference tables, written from flowsim's own schema and registries so that they cannot fall behind the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from flowsim.analysis.phases import ALIGNED, CONVERGED
+from flowsim.engine.plan import IMPLICIT_LIMIT, SMALLEST_CARTESIAN
+from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
+from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
+from flowsim.results.layout import COORDINATES, WEIGHTS
+from flowsim.scenario.scenario import DEFAULT_TAGS
+from flowsim.scenario.schema import schema
+from flowsim.schedule import LOG_SPAN
+
+Spec = Mapping[str, Any]
+
+#: Dimensions of what is not an observable. A name that is missing here stops the build.
+DIMENSIONS = {
+    "time": "time",
+    "neuron_sign": "neuron",
+    "target_cluster": "neuron",
+    "cluster_label": "cluster",
+    "label": "sample",
+    "sample_cluster": "sample",
+    "snapshot": "snapshot",
+    "quantile": "quantile",
+    "direction": "snapshot, neuron, feature",
+    "bias_weight": "snapshot, neuron",
+}
+
+
+def constants() -> dict[str, str]:
+    """Numbers that the pages quote, by the name they quote them with."""
+    return {
+        "aligned": f"{ALIGNED:g}",
+        "converged": f"{CONVERGED:g}",
+        "grown": f"{GROWN:g}",
+        "implicit_limit": str(IMPLICIT_LIMIT),
+        "log_span": f"{LOG_SPAN:,.0f}",
+        "memory_limit": f"{MEMORY_LIMIT / 2**30:g} GiB",
+        "per_sample_limit": f"{PER_SAMPLE_LIMIT:,}",
+        "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
+        "smallest_cartesian": f"{SMALLEST_CARTESIAN:g}",
+    }
+
+
+def write(folder: Path) -> None:
+    """Write every generated page into a folder."""
+    folder.mkdir(exist_ok=True)
+    pages = {
+        "scenario": _scenario(),
+        "observables": _table(("variable", "dimensions", "units", "meaning"), _observables()),
+        "coordinates": _table(("coordinate", "dimensions", "meaning"), _described(COORDINATES)),
+        "weights": _table(("variable", "dimensions", "meaning"), _described(WEIGHTS)),
+        "numerics": _table(("variable", "meaning"), ((_code(name), _plain(text)) for name, text in NUMERICS.items())),
+    }
+    for name, lines in pages.items():
+        (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _observables() -> Iterator[tuple[str, ...]]:
+    for item in OBSERVABLES.values():
+        meaning = _plain(item.long_name) + (" (log companion)" if item.companion else "")
+        yield _code(item.name), ", ".join(("time", *item.dims)), _plain(item.units), meaning
+
+
+def _described(names: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    for name, meaning in names.items():
+        yield _code(name), DIMENSIONS[name], _plain(meaning)
+
+
+def _scenario() -> Iterator[str]:
+    document = schema()
+    sections = {name: spec for name, spec in document["properties"].items() if "oneOf" in spec or "$ref" in spec}
+    yield "### Top level"
+    yield from _keys({name: spec for name, spec in document["properties"].items() if name not in sections})
+    for name, spec in sections.items():
+        yield from ("", f"### `[{name}]`", "")
+        module = import_module(f"flowsim.scenario.{name}").__doc__ or ""
+        yield _plain(_sentence(module.partition(": ")[2].strip()))
+        if "oneOf" in spec:
+            yield from _variants(name, [_definition(variant, document) for variant in spec["oneOf"]], document)
+        else:
+            yield from _section(name, _definition(spec, document), document)
+
+
+def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
+    """The keys that all variants share, then what each adds."""
+    tag, default = DEFAULT_TAGS[name]
+    choices = [variant["properties"][tag]["const"] for variant in variants]
+    listed = ", ".join(_value(choice) + (" (default)" if choice == default else "") for choice in choices)
+    yield from ("", f"`{tag}` chooses one of {listed}.")
+    first, *others = (variant["properties"] for variant in variants)
+    shared = {key: spec for key, spec in first.items() if all(other.get(key) == spec for other in others)}
+    if shared:
+        yield from ("", f"With every `{tag}`:")
+        yield from _keys(shared, name)
+    for choice, variant in zip(choices, variants, strict=True):
+        yield from ("", f"#### `{name}.{tag}` = {_value(choice)}")
+        own = {key: spec for key, spec in variant["properties"].items() if key not in {tag, *shared}}
+        yield from _section(name, {**variant, "properties": own}, document)
+
+
+def _section(name: str, definition: Spec, document: Spec) -> Iterator[str]:
+    """A section's own words, its keys and the tables within it."""
+    if "description" in definition:
+        yield from ("", _plain(_sentence(" ".join(definition["description"].split()))))
+    yield from _keys(definition["properties"], name, definition.get("required", ()))
+    for key, spec in definition["properties"].items():
+        if "$ref" in spec:
+            yield from ("", f"#### `[{name}.{key}]`")
+            yield from _section(f"{name}.{key}", _definition(spec, document), document)
+
+
+def _definition(spec: Spec, document: Spec) -> Spec:
+    return document["$defs"][spec["$ref"].rpartition("/")[2]]
+
+
+def _keys(properties: Mapping[str, Spec], parent: str = "", required: Iterable[str] = ()) -> Iterator[str]:
+    rows = []
+    for key, spec in properties.items():
+        default = "required" if key in required else _value(spec.get("default"))
+        allowed = f"keys of `[{parent}.{key}]`" if "$ref" in spec else _allowed(spec)
+        rows.append((_code(key), _type(spec), default, allowed, _plain(spec.get("description", ""))))
+    if rows:
+        yield ""
+        yield from _table(("key", "type", "default", "allowed", "meaning"), rows)
+
+
+def _choices(spec: Spec) -> list[Spec]:
+    """The alternatives of a key; none of them null, which TOML does not have."""
+    return [choice for choice in spec.get("anyOf", [spec]) if choice.get("type") != "null"]
+
+
+def _type(spec: Spec) -> str:
+    names = []
+    for choice in _choices(spec):
+        name = "table" if "$ref" in choice else choice["type"]
+        names.append(f"array of {choice['items']['type']}s" if name == "array" else name)
+    return " or ".join(dict.fromkeys(names))
+
+
+def _allowed(spec: Spec) -> str:
+    return "; ".join(filter(None, (_range(choice) for choice in _choices(spec))))
+
+
+def _range(spec: Spec) -> str:
+    if spec.get("type") == "array":
+        return "any of " + _range(spec["items"])
+    if spec.get("type") == "boolean":
+        return "`true`, `false`"
+    if "const" in spec or "enum" in spec:
+        return ", ".join(_value(value) for value in spec.get("enum", [spec.get("const")]))
+    bounds = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    return ", ".join(f"{sign} {spec[bound]:g}" for bound, sign in bounds.items() if bound in spec)
+
+
+def _value(value: Any) -> str:
+    """A value as TOML writes it."""
+    return "" if value is None else _code(_toml(value))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + " }"
+    return json.dumps(value)
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for row in (header, ("---",) * len(header), *rows):
+        yield f"| {' | '.join(row)} |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _plain(text: str) -> str:
+    """Text in which no character means anything to Markdown, but for pairs of backticks."""
+    return re.sub(r"([\\*_|<>$\[\]{}^~#])", r"\\\1", text)
+
+
+def _sentence(text: str) -> str:
+    """A docstring as one sentence. A formula, such as h = …, keeps its small letter."""
+    first = text[:1] if text[1:2] == " " else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith(".") else ".")

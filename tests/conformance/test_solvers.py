@@ -1,0 +1,123 @@
+"""Each solver has its order, keeps its tolerance, and agrees with an independent one."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from support.reading import angles, weight_error, weights
+from support.reference import prelu_square_flow
+
+import flowsim
+from flowsim.engine import choose
+from flowsim.engine.diffrax.integrator import DiffraxIntegrator
+from flowsim.problem import build, reduce
+
+SOLVERS = {"tsit5": 5, "dopri5": 5, "dopri8": 8, "kvaerno5": 5}
+
+
+def fixed_steps(scenario, steps: int, end: float):
+    """(m, r) weights after equal steps of the scenario's solver, without any step size control."""
+    reduced = reduce(build(scenario))
+    integrator = DiffraxIntegrator(scenario, reduced, choose(scenario, reduced))
+    stepper, constants, state = integrator._stepper, integrator._constants, integrator._start
+    size = end / steps
+
+    @jax.jit
+    def step(time, state, solver_state):
+        state, _, _, solver_state, _ = stepper.solver.step(
+            stepper._term, time, time + size, state, constants, solver_state, made_jump=False
+        )
+        return stepper.coordinates.settle(state), solver_state
+
+    with jax.enable_x64(True):
+        solver_state = stepper.solver.init(stepper._term, 0.0, size, state, constants)
+        for index in range(steps):
+            state, solver_state = step(index * size, state, solver_state)
+        snapshot = stepper.coordinates.snapshot(end, state, constants)
+    return np.exp(snapshot.log_norm)[:, None] * snapshot.direction
+
+
+@pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_error_falls_with_the_solver_s_order(small, solver, coordinates):
+    # tanh is analytic: no kink lowers the order
+    scenario = small(
+        model={"activation": "tanh", "width": 3},
+        init__scale=0.3,
+        init__balanced=False,
+        flow__solver=solver,
+        flow__coordinates=coordinates,
+        flow__rtol=1e-12,
+    )
+    coarse = 8
+    exact = fixed_steps(scenario, 16 * coarse, 8.0)
+    errors = [np.abs(fixed_steps(scenario, coarse * factor, 8.0) - exact).max() for factor in (1, 2)]
+    order = np.log2(errors[0] / errors[1])
+    assert order > SOLVERS[solver] - 0.7, f"errors {errors} fall with order {order:.2f}"
+    assert errors[1] > 1e-13, "the errors are at the level of rounding and say nothing"
+
+
+@pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
+@pytest.mark.parametrize("scale", [1e-2, 1e-6])
+def test_the_flow_agrees_with_scipy_on_the_plain_gradient(small, coordinates, scale):
+    scenario = small(init__scale=scale, flow__rtol=1e-11, flow__coordinates=coordinates, flow__until={"time": 90.0})
+    run = flowsim.run(scenario).dataset
+    hidden, output = prelu_square_flow(build(scenario), 90.0)
+    size = np.linalg.norm(hidden, axis=1)
+    error = np.linalg.norm(weights(run) - hidden, axis=1) / size
+    assert error.max() < 1e-8
+    np.testing.assert_allclose(run["output_weight"].values[-1], output, rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["tsit5", "dopri5", "dopri8", "kvaerno5"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
+def test_the_global_error_is_a_small_multiple_of_the_tolerance(small, solver, rtol):
+    arguments = {"flow__until": {"time": 60.0}, "observe__snapshots": "all"}
+    reference = flowsim.run(small(flow__rtol=1e-12, **arguments)).dataset
+    run = flowsim.run(small(flow__rtol=rtol, flow__solver=solver, **arguments)).dataset
+    # at every kept instant, so dense output is held to it too
+    assert angles(run, reference).max() < 50 * rtol
+    assert np.abs(run["log_norm"] - reference["log_norm"]).max() < 50 * rtol
+
+
+BENCHMARK = """
+[data]
+dimension = 500
+positive = 5
+negative = 5
+samples = 2000
+
+[model]
+width = 60
+
+[init]
+scale = 1e-7
+
+[flow]
+until = { time = 600.0 }
+
+[observe]
+times = 2
+variables = ["log_norm", "cosine"]
+"""
+
+
+def test_the_benchmark_s_accuracy():
+    reference = flowsim.run(flowsim.loads(BENCHMARK, overrides={"flow.rtol": 1e-11})).dataset
+    for rtol, bound in ((1e-6, 1e-5), (1e-3, 2e-3)):
+        run = flowsim.run(flowsim.loads(BENCHMARK, overrides={"flow.rtol": rtol})).dataset
+        assert angles(run, reference).max() <= bound
+        assert weight_error(run, reference) <= bound
+        np.testing.assert_array_equal(run["cosine"][-1].argmax("cluster"), reference["cosine"][-1].argmax("cluster"))
+
+
+def test_chunks_compile_once(small):
+    scenario = small(observe__times=60)
+    reduced = reduce(build(scenario))
+    integrator = DiffraxIntegrator(scenario, reduced, choose(scenario, reduced))
+    flowsim.run(scenario)
+    advance, interpolate = (type(integrator._stepper).__dict__[name] for name in ("advance", "interpolate"))
+    before = advance._cache_size(), interpolate._cache_size()
+    flowsim.run(small(observe__times=30, seed=1, flow__until={"time": 20.0}))
+    assert (advance._cache_size(), interpolate._cache_size()) == before
