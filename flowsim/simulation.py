@@ -10,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from .analysis import phases
-from .drive import Run, Status, drive
+from .drive import Run, drive
 from .engine import Integrator, Plan, Report, choose, make
 from .errors import UsageError
 from .observe import Recorder, Selection, Setting
@@ -18,6 +18,7 @@ from .problem import Problem, Reduced, build, reduce
 from .results import attributes, check_writable, checkpoint, layout, open, write
 from .scenario import Scenario, loads, referenced_files
 from .schedule import Schedule
+from .status import Status
 
 Progress = Callable[[Report, float, str], None]
 Warn = Callable[[str], None]

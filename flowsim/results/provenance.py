@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ..drive import Status
 from ..engine import Plan
 from ..scenario import Scenario
+from ..status import Status
 
 LIBRARIES = ("numpy", "scipy", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
 

@@ -1,0 +1,118 @@
+"""How a run ended: the stop conditions, the budgets and the failures, each with its cause and its remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .engine import Report, Snapshot
+from .scenario import Scenario
+
+#: A run without an end in time is at rest when nothing moves by more than this, or than rtol, while its time doubles.
+STILL = 1e-5
+
+
+@dataclass(frozen=True)
+class Status:
+    """name: one word; cause and remedy: a sentence each; exit_code: what the shell sees."""
+
+    name: str
+    cause: str
+    remedy: str = ""
+    exit_code: int = 0
+
+
+def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool, resting: bool) -> Status | None:
+    """How the run has ended, or None while it goes on."""
+    return (
+        _goal(scenario, report)
+        or _failure(scenario, report, resting)
+        or _budget(scenario, report, seconds, interrupted)
+    )
+
+
+def _goal(scenario: Scenario, report: Report) -> Status | None:
+    until = scenario.flow.until
+    if until.time is not None and report.time >= until.time:
+        return Status("done", f"reached time {until.time:g}")
+    if report.reached:
+        return Status("done", f"reached {report.reached} {_where(report)}")
+    if set(until.goals) == {"steps"} and report.steps >= until.goals["steps"]:
+        return Status("done", f"made {until.steps} steps")
+    return None
+
+
+def _failure(scenario: Scenario, report: Report, resting: bool) -> Status | None:
+    if resting or (report.stalled and math.isinf(report.step_size)):
+        return Status(
+            "at_rest",
+            f"the flow came to rest {_where(report)}, before reaching its {_goals(scenario)}",
+            "it will not get there; ask for what it can reach, or for a time",
+            3,
+        )
+    if report.stalled and not report.finite:
+        return Status(
+            "non_finite",
+            f"the state stopped being finite {_where(report)}",
+            "look for a divergence in the last saved instants; a smaller flow.rtol or other flow.coordinates may pass it",
+            3,
+        )
+    if report.stalled:
+        return Status(
+            "step_underflow",
+            f"the step size fell to {report.step_size:.3g} {_where(report)}",
+            "the solver cannot resolve the flow here; try a larger flow.rtol, or tsit5 if the field has jumps",
+            3,
+        )
+    return None
+
+
+def _budget(scenario: Scenario, report: Report, seconds: float, interrupted: bool) -> Status | None:
+    steps, wall_time = scenario.flow.until.steps, scenario.flow.wall_time
+    if steps is not None and report.steps >= steps:
+        return Status(
+            "step_limit",
+            f"used its {steps} steps {_where(report)}, before reaching its {_goals(scenario)}",
+            "raise flow.until.steps; --resume then goes on from here",
+            3,
+        )
+    if wall_time is not None and seconds >= wall_time:
+        return Status(
+            "wall_time_limit",
+            f"used its {wall_time:g} s of wall time {_where(report)}, before reaching its {_goals(scenario)}",
+            "raise flow.wall_time; --resume then goes on from here",
+            3,
+        )
+    if interrupted:
+        return Status("interrupted", f"interrupted {_where(report)}", "--resume goes on from here", 130)
+    return None
+
+
+def _where(report: Report) -> str:
+    return f"at time {report.time:.6g} after {report.steps} steps"
+
+
+def _goals(scenario: Scenario) -> str:
+    return " or ".join(name for name in scenario.flow.until.goals if name != "steps") or "steps"
+
+
+class RestWatch:
+    """Tells when a run without an end in time has come to rest: when, while its time doubled, no neuron moved.
+
+    A solver held back by stability never stops by itself: it goes on around a point of rest in steps of the same size.
+    """
+
+    def __init__(self, scenario: Scenario):
+        self._watching = scenario.flow.until.time is None
+        self._still = min(scenario.flow.rtol, STILL)
+        self._reference: Snapshot | None = None
+
+    def reached(self, report: Report, now: Callable[[], Snapshot]) -> bool:
+        """Whether the flow is at rest; `now` gives the state of the report."""
+        if not self._watching or report.time == 0:
+            return False
+        if self._reference is not None and report.time < 2 * self._reference.time:
+            return False
+        before, self._reference = self._reference, now()
+        return before is not None and self._reference.distance(before) < self._still
