@@ -103,7 +103,7 @@ class DiffraxIntegrator:
             step_size=float(carry.step),
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
-            evaluations=1 + self._stepper.evaluations_per_step * attempts,
+            evaluations=self._stepper.evaluations(attempts),
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),

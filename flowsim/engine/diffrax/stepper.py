@@ -166,11 +166,11 @@ class Stepper:
         outputs = network.outputs(*self.coordinates.unit(state, constants), constants.data)
         return network.log_loss(outputs, constants.data)
 
-    @property
-    def evaluations_per_step(self) -> int:
-        """Evaluations of the field per attempted step; an implicit stage counts as one, its iterations do not."""
+    def evaluations(self, attempts: int) -> int:
+        """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage
+        counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once."""
         tableau = self.solver.tableau
-        return int(tableau.num_stages - tableau.fsal)
+        return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal)
 
     @property
     def _order(self) -> float:
