@@ -106,7 +106,7 @@ def _check_same(tree: xr.DataTree, scenario: Scenario, output: str) -> None:
 
 
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
-    trajectory = recorder.finish()
+    trajectory = recorder.finish(complete=status.exit_code == 0)
     root = layout.root(trajectory, prepared.setting)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}

@@ -22,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 130 interrupted."""
     from ..errors import FlowsimError
 
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    # not list(): the module of that command takes the name as soon as it is imported
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
     parser, commands = _parser(given)
     options = parser.parse_args(given)
     if options.command is None:

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from ..errors import UsageError
 from ..scenario.schema import FILE_NAME, schema
@@ -38,11 +39,11 @@ def execute(options: argparse.Namespace) -> int:
 
 def _write(file: Path, text: str) -> None:
     """Write a new file aside and put it in place, never over another one."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        aside.write_text(text, encoding="utf-8")
-        os.link(aside, file)
+        with NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.") as aside:
+            aside.write(text)
+            aside.flush()
+            os.chmod(aside.name, 0o644)
+            os.link(aside.name, file)
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)

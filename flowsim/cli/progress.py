@@ -55,4 +55,4 @@ class ProgressBar:
         fractions = [(self._first_log_loss - log_loss) / max(self._first_log_loss - goal, 1e-12) for goal in goals]
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
-        return max(fractions, default=0.0)
+        return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)

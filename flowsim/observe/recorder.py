@@ -174,13 +174,16 @@ class Recorder:
             if index % self._stride:
                 self._weights[index] = None
 
-    def finish(self) -> Trajectory:
-        """Everything kept, as arrays; the recorder is empty afterwards."""
+    def finish(self, complete: bool) -> Trajectory:
+        """Everything kept, as arrays; the recorder is empty afterwards.
+
+        An incomplete run gives all weights that are held, so that a resumed one has the same to choose from.
+        """
         wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         if wanted and self._weights[-1] is None and self._latest is not None:
             self._weights[-1] = self._lift(self._latest.snapshot)
         held = [index for index, weights in enumerate(self._weights) if weights is not None] if wanted else []
-        if len(held) > wanted:
+        if complete and len(held) > wanted:
             held = [held[round(place)] for place in np.linspace(0, len(held) - 1, wanted)]
         weights = [kept for index in held if (kept := self._weights[index]) is not None]
         neurons, features = self.setting.problem.hidden_direction.shape

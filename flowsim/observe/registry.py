@@ -60,12 +60,14 @@ def _void_log_mass(instant: Instant) -> Floats:
 
 
 def _balance_drift(instant: Instant) -> float:
-    """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the larger of the two terms."""
+    """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the largest term, now or at first."""
     snapshot, weights = instant.snapshot, instant.setting.problem.weights
     share = instant.setting.problem.activation.homogeneity
 
+    terms = (snapshot.log_norm, snapshot.output_log, weights.log_norm, weights.output_log)
+    top = np.max(terms, axis=0)
+
     def excess(log_norm: Floats, output_log: Floats) -> Floats:
-        top = np.maximum(snapshot.log_norm, snapshot.output_log)
         return np.exp(2 * (log_norm - top)) - share * np.exp(2 * (output_log - top))
 
     change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)

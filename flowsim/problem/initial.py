@@ -56,9 +56,12 @@ def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) ->
     """
     if not len(samples.centers):
         raise scenario.error(("init.shape", '"nudged" needs cluster centres, which this table does not have'))
+    length = np.linalg.norm(samples.centers, axis=1, keepdims=True)
+    if not length.all():
+        raise scenario.error(("init.shape", '"nudged" needs centres to move to; this table has one at the origin'))
     chosen = stream(scenario.seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
     features = samples.centers.shape[1]
-    toward = samples.centers[chosen] / np.linalg.norm(samples.centers[chosen], axis=1, keepdims=True)
+    toward = (samples.centers / length)[chosen]
     norm = np.linalg.norm(shape, axis=1, keepdims=True)
     shape *= 1 - nudge
     shape[:, :features] += nudge * norm * toward

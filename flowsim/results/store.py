@@ -15,17 +15,17 @@ from ..errors import UsageError
 def check_writable(path: str | PathLike[str], overwrite: bool) -> None:
     """Raise UsageError, before anything is computed, where a result could not be written to this path."""
     file = Path(path)
-    if file.is_dir():
-        raise UsageError(f"{file}: is a folder; give the name of a file")
-    if file.exists() and not overwrite:
-        raise UsageError(f"{file}: exists already; use --overwrite to replace it, or -o to write elsewhere")
-    if not file.parent.is_dir():
-        raise UsageError(f"{file}: the folder {file.parent} does not exist")
     try:
+        if file.is_dir():
+            raise UsageError(f"{file}: is a folder; give the name of a file")
+        if file.exists() and not overwrite:
+            raise UsageError(f"{file}: exists already; use --overwrite to replace it, or -o to write elsewhere")
+        if not file.parent.is_dir():
+            raise UsageError(f"{file}: the folder {file.parent} does not exist")
         with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}."):
             pass
     except OSError as error:
-        raise UsageError(f"{file}: the folder {file.parent} cannot be written to: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
 
 
 def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ..errors import Issue
 from .base import Section
 from .scenario import DEFAULT_TAGS, Scenario
-from .source import Source
+from .source import Source, path_of
 
 Path_ = tuple[str | int, ...]
 
@@ -56,7 +56,7 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
     path = _written_path(location, raw, keep_last=kind in ("missing", "extra_forbidden"))
     if kind == "rules":
         for key, message in context["problems"]:
-            yield (*path, *(key.split(".") if key else ())), message
+            yield (*path, *path_of(key)), message
     elif kind == "extra_forbidden":
         yield path, _unknown_key(location)
     elif kind == "missing":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -45,8 +46,7 @@ def loads(
         raise ScenarioError([_syntax_issue(error, name, text)]) from None
     source = Source(text, name, Path(folder), locate(text))
     if overrides:
-        source = _override(source, overrides)
-        raw = tomllib.loads(source.text)
+        source, raw = _override(source, raw, overrides)
     try:
         scenario = Scenario.model_validate(raw)
     except ValidationError as error:
@@ -76,23 +76,50 @@ def _syntax_issue(error: tomllib.TOMLDecodeError, name: str, text: str) -> Issue
     return Issue("", f"not valid TOML: {what or message}", f"{name or 'scenario'}:{line}")
 
 
-def _override(source: Source, overrides: Mapping[str, Any]) -> Source:
+def _override(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
+    """The source with its text changed and the values it then holds."""
     import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
-    document = tomlkit.parse(source.text)
+    values = deepcopy(raw)
     for key, value in overrides.items():
-        *parents, last = key.split(".")
-        table: Any = document
-        for part in parents:
-            if part not in table:
-                table[part] = tomlkit.table()
-            table = table[part]
-            if not isinstance(table, MutableMapping):
-                raise ScenarioError([Issue(key, f"{part} is not a table", "--set")])
-        table[last] = value
-    text = tomlkit.dumps(document)
+        _assign(values, key, _toml_value(key, value), dict)
+    document = tomlkit.parse(source.text)
+    try:
+        for key, value in overrides.items():
+            _assign(document, key, _toml_value(key, value), tomlkit.table)
+        text = tomlkit.dumps(document)
+        kept = tomllib.loads(text) == values
+    except (TOMLKitError, ValueError):
+        kept = False
+    if not kept:  # tomlkit cannot insert everywhere; then the comments are lost, the values are not
+        text = tomlkit.dumps(values)
     changed = frozenset(tuple(key.split(".")) for key in overrides)
-    return replace(source, text=text, overridden=changed)
+    return replace(source, text=text, overridden=changed), values
+
+
+def _assign(table: Any, key: str, value: Any, new_table: Callable[[], Any]) -> None:
+    *parents, last = key.split(".")
+    for part in parents:
+        if part not in table:
+            table[part] = new_table()
+        table = table[part]
+        if not isinstance(table, MutableMapping):
+            raise ScenarioError([Issue(key, f"{part} is not a table", "--set")])
+    table[last] = value
+
+
+def _toml_value(key: str, value: Any) -> Any:
+    """The value in types that TOML has; NumPy's numbers and arrays become Python's."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _toml_value(key, item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_toml_value(key, item) for item in value]
+    if isinstance(value, str | bool | int | float):
+        return value
+    raise ScenarioError([Issue(key, f"{value!r} is not a string, number, boolean, array or table", "--set")])
 
 
 def _check_paths(scenario: Scenario) -> None:

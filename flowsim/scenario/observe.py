@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from .base import Section, as_tuple
+from .base import Section, as_tuple, broken_rules
 
 Name = Literal[
     "cosine",
@@ -36,3 +36,12 @@ class Observe(Section):
     snapshots: Literal["none", "ends", "all"] | Annotated[int, Field(ge=2)] = Field(
         "ends", description='instants at which the weights are kept: "none", "ends", "all" or a number'
     )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Observe:
+        broken_rules(
+            (f"variables[{index}]", f'"{name}" is named twice')
+            for index, name in enumerate(self.variables)
+            if self.variables != "default" and name in self.variables[:index]
+        )
+        return self

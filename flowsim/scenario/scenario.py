@@ -15,7 +15,7 @@ from .init import Gaussian, Init
 from .loss import Loss
 from .model import Model, Prelu
 from .observe import Observe
-from .source import Source
+from .source import Source, path_of
 
 #: Discriminators that a scenario may leave out, with the value they then have.
 DEFAULT_TAGS = {
@@ -29,7 +29,7 @@ class Scenario(Section):
     """What the user asked for. Build one from a file with :func:`flowsim.load`."""
 
     title: str = Field("", description="a line for plots and reports")
-    seed: int = Field(0, ge=0, description="every random draw comes from this integer, through named streams")
+    seed: int = Field(0, ge=0, lt=2**63, description="every random draw comes from this integer, through named streams")
     data: Data = GaussianMixture()
     model: Model = Prelu()
     init: Init = Gaussian()
@@ -69,4 +69,4 @@ class Scenario(Section):
 
     def error(self, *problems: tuple[str, str]) -> ScenarioError:
         """An error about this scenario's keys, as (dotted key, message) pairs, each located in its file."""
-        return ScenarioError([Issue(key, message, self.source.place(key.split("."))) for key, message in problems])
+        return ScenarioError([Issue(key, message, self.source.place(path_of(key))) for key, message in problems])

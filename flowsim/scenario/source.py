@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 Path_ = tuple[str | int, ...]
+
+
+def path_of(key: str) -> Path_:
+    """The path that a dotted key names: ``a.b[1]`` is ("a", "b", 1)."""
+    return tuple(int(part[1:-1]) if part.startswith("[") else part for part in re.findall(r"[^.\[\]]+|\[\d+\]", key))
 
 
 @dataclass(frozen=True)

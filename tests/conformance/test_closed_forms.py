@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.reading import weights
 from scipy.integrate import solve_ivp
 from scipy.special import expi
+from support.reading import weights
 
 import flowsim
 

@@ -66,7 +66,7 @@ class Plain:
 
 
 def prelu_square_flow(problem: Problem, end: float) -> tuple[Floats, Floats]:
-    """(hidden, output) at time `end` of the pReLU flow with square loss, by DOP853 at its tightest on the plain gradient."""
+    """(hidden, output) at time `end` of the pReLU flow with square loss, by DOP853 at its tightest, plainly."""
     inputs, targets, degree = problem.inputs, problem.targets, problem.activation.degree
     assert degree is not None
     shape = problem.hidden.shape

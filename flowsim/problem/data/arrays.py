@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from .samples import Floats
+
+#: What the readers raise for a file that does not hold what its name says.
+UNREADABLE = (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile)
 
 
 def read_table(path: Path) -> dict[str, Floats]:
@@ -19,37 +23,53 @@ def read_table(path: Path) -> dict[str, Floats]:
     """
     readers = {".csv": _csv, ".npz": _npz, ".nc": _netcdf}
     try:
-        arrays = readers[path.suffix](path)
-        return {name: np.asarray(array, dtype=float) for name, array in arrays.items()}
-    except (OSError, TypeError, ValueError, KeyError) as error:
-        raise ValueError(f"{path.name} cannot be read: {error}") from None
+        return {name: np.asarray(array, dtype=float) for name, array in readers[path.suffix](path).items()}
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} cannot be read: {_first_line(error)}") from None
 
 
 def read_array(path: Path, name: str) -> Floats:
     """One array: the whole of a CSV (no header) or NPY file, the entry `name` of an NPZ or NetCDF file."""
+    if path.suffix not in (".csv", ".npy"):
+        arrays = read_table(path)
+        if name not in arrays:
+            raise ValueError(f"{path.name} has no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}")
+        return arrays[name]
     try:
         if path.suffix == ".csv":
-            return np.atleast_2d(np.loadtxt(path, delimiter=","))
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=float)
-        arrays = read_table(path)
-    except (OSError, TypeError, ValueError) as error:
-        raise ValueError(f"{path.name} cannot be read: {error}") from None
-    if name not in arrays:
-        raise ValueError(f"{path.name} has no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}")
-    return arrays[name]
+            return _numbers(path.read_text(encoding="utf-8").splitlines())
+        with path.open("rb") as file:
+            return np.asarray(np.load(file, allow_pickle=False), dtype=float)
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} cannot be read: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _numbers(lines: list[str]) -> Floats:
+    """(rows, columns) of comma-separated numbers."""
+    if not any(line.strip() for line in lines):
+        raise ValueError("it has no rows of numbers")
+    return np.loadtxt(lines, delimiter=",", ndmin=2)
 
 
 def _csv(path: Path) -> dict[str, Any]:
-    import pandas
-
-    frame = pandas.read_csv(path, skipinitialspace=True)
-    named = {name: frame.pop(name).to_numpy() for name in ("y", "cluster") if name in frame}
-    return {"x": frame.to_numpy(), **named}
+    header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+    names = [name.strip().strip('"') for name in header.split(",")]
+    rows = _numbers(lines)
+    if rows.shape[1] != len(names):
+        raise ValueError(f"its header names {len(names)} columns, its rows have {rows.shape[1]}")
+    if len(set(names)) < len(names):
+        raise ValueError("its header names a column twice")
+    special: dict[str, Floats] = {name: rows[:, names.index(name)] for name in ("y", "cluster") if name in names}
+    features = [index for index, name in enumerate(names) if name not in special]
+    return {"x": rows[:, features], **special}
 
 
 def _npz(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in ("x", "y", "cluster", "centers") if name in archive}
 
 

@@ -1,0 +1,152 @@
+"""The commands that run nothing, and the command line itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import flowsim as package
+from flowsim.scenario.schema import schema
+from flowsim.scenario.shipped import shipped
+
+
+def test_version(flowsim):
+    answer = flowsim("--version")
+    assert (answer.code, answer.out) == (0, f"flowsim {package.__version__}\n")
+
+
+def test_help_names_every_command(flowsim):
+    answer = flowsim("--help")
+    assert answer.code == 0
+    for command in ("run", "check", "list", "new", "show", "schema"):
+        assert f"\n    {command} " in answer.out
+    assert flowsim() == answer
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rum", "a.toml"],
+        ["run"],
+        ["run", "a.toml", "b.toml"],
+        ["run", "a.toml", "--overwite"],
+        ["run", "a.toml", "--over"],
+        ["run", "a.toml", "--set"],
+        ["check"],
+        ["show"],
+        ["new"],
+        ["list", "quickstart"],
+        ["schema", "--json"],
+        ["--json"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_2_and_says_how_it_is_used(flowsim, files, words):
+    before = files()
+    answer = flowsim(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("usage: flowsim")
+    assert files() == before
+
+
+def test_check_says_what_would_run_and_writes_nothing(flowsim, files):
+    before = files()
+    answer = flowsim("check", "a.toml", "--set", "data.dimension=60", "--set", "data.noise.total=0.0")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("a.toml: valid\n")
+    assert "24 samples, 60 features, 4 clusters, 6 neurons" in answer.out
+    assert "4 x 5: 20 equal samples merged; neurons moved into the span of the data" in answer.out
+    assert "solver " in answer.out
+    assert files() == before
+
+
+def test_check_is_readable_by_machines(flowsim):
+    facts = json.loads(flowsim("check", "a.toml", "--json").out)
+    assert (facts["samples"], facts["features"], facts["clusters"], facts["neurons"]) == (24, 12, 4, 6)
+    assert (facts["reduced_samples"], facts["merged"], facts["projected"]) == (24, 0, False)
+    assert (facts["engine"], facts["coordinates"]) == ("diffrax", "polar")
+
+
+def test_list_has_every_shipped_scenario_with_its_title(flowsim):
+    lines = flowsim("list").out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == list(shipped())
+    titles = json.loads(flowsim("list", "--json").out)["scenarios"]
+    assert set(titles) == set(shipped())
+    assert all(title and any(title in line for line in lines) for title in titles.values())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_new_copies_a_scenario_that_says_the_same_with_its_schema_beside_it(flowsim, folder, name):
+    assert flowsim("new", name, "-o", "mine.toml").code == 0
+    copy = (folder / "mine.toml").read_text()
+    assert copy.startswith("#:schema ./flowsim.schema.json\n")
+    assert package.loads(copy).model_dump() == package.load(shipped()[name]).model_dump()
+    assert json.loads((folder / "flowsim.schema.json").read_text()) == schema()
+
+
+def test_new_takes_the_scenario_s_own_name(flowsim, files):
+    assert flowsim("new", "min_vidal_2025/fig5_random_init").code == 0
+    assert set(files()) == {"a.toml", "fig5_random_init.toml", "flowsim.schema.json"}
+
+
+def test_new_never_overwrites(flowsim, folder, files):
+    (folder / "quickstart.toml").write_text("mine")
+    before = files()
+    answer = flowsim("new", "quickstart")
+    assert answer.code == 2
+    assert "exists already" in answer.err
+    assert files() == before
+
+
+def test_new_keeps_a_schema_that_is_there(flowsim, folder):
+    (folder / "flowsim.schema.json").write_text("mine")
+    assert flowsim("new", "quickstart").code == 0
+    assert (folder / "flowsim.schema.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("output", ["missing/b.toml", "a.toml/b.toml"])
+def test_new_says_where_it_cannot_write(flowsim, files, output):
+    before = files()
+    answer = flowsim("new", "quickstart", "-o", output)
+    assert answer.code == 2
+    assert answer.err.startswith(f"{output}: cannot be written: ")
+    assert files() == before
+
+
+def test_new_knows_the_nearest_name(flowsim):
+    answer = flowsim("new", "quikstart")
+    assert answer.code == 2
+    assert 'did you mean "quickstart"?' in answer.err
+
+
+def test_show_is_the_page_that_run_printed(flowsim):
+    page = flowsim("run", "a.toml").err.removesuffix("a.nc\n")
+    answer = flowsim("show", "a.nc")
+    assert (answer.code, answer.out, answer.err) == (0, page, "")
+    for word in ("status", "phases", "alignment", "log10_loss", "numerics"):
+        assert word in page
+
+
+def test_show_is_readable_by_machines_as_run_is(flowsim):
+    run = json.loads(flowsim("run", "a.toml", "--json").out)
+    assert {"output": "a.nc", **json.loads(flowsim("show", "a.nc", "--json").out)} == run
+
+
+def test_show_says_that_a_run_was_cut_short(flowsim):
+    flowsim("run", "a.toml", "--set", "flow.until.steps=4")
+    answer = flowsim("show", "a.nc")
+    assert answer.code == 0
+    assert "status       step_limit: used its 4 steps" in answer.out
+    assert "remedy       raise flow.until.steps" in answer.out
+
+
+@pytest.mark.parametrize("name", ["missing.nc", "a.toml", "."])
+def test_show_refuses_what_is_no_result(flowsim, name):
+    answer = flowsim("show", name)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"{name}: ")
+
+
+def test_schema_is_the_schema(flowsim):
+    assert json.loads(flowsim("schema").out) == schema()

@@ -1,0 +1,56 @@
+"""The progress bar: on a terminal only, and a number whatever is known."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+
+import pytest
+
+import flowsim as package
+from flowsim.cli.progress import ProgressBar
+from flowsim.engine import Report
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, monkeypatch, until: str, log_losses: list[float]) -> list[str]:
+    """The lines that the bar prints, one over the other, for steps 0, 1, … of these log losses and one unit of time."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    scenario = package.loads(f"[flow]\nuntil = {{ {until} }}\n")
+    with ProgressBar(scenario) as bar:
+        for time, log_loss in enumerate(log_losses):
+            report = Report(float(time), 0.1, time, 0, time, reached="", stalled=False, finite=True)
+            bar.show(report, log_loss, "growth")
+    return [line for line in stream.getvalue().split("\r") if line.strip()]
+
+
+def test_in_a_pipe_nothing_is_shown(monkeypatch):
+    assert shown(io.StringIO(), monkeypatch, "time = 4.0", [0.0, -1.0]) == []
+
+
+@pytest.mark.parametrize(
+    ("until", "percent"),
+    [
+        ("time = 4.0", 50),
+        ("steps = 8", 25),
+        ("log10_loss = -10", 20),
+        ("time = 4.0, log10_loss = -100", 50),
+        ("alignment = 0.9", 0),
+    ],
+)
+def test_on_a_terminal_the_furthest_stop_condition_is_shown(monkeypatch, until, percent):
+    last = shown(Terminal(), monkeypatch, until, [0.0, -math.log(10), -2 * math.log(10)])[-1]
+    assert f" {percent}%|" in last
+    assert "growth" in last
+    assert "time 2, loss 0.01, 2 steps" in last
+
+
+def test_a_resumed_run_starts_before_its_loss_is_known(monkeypatch):
+    lines = shown(Terminal(), monkeypatch, "log10_loss = -10", [math.nan, 0.0, -math.log(10)])
+    assert not any("nan%" in line for line in lines)
+    assert " 10%|" in lines[-1]

@@ -1,0 +1,114 @@
+"""A run that was cut short and resumed is the run that was not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+
+def assert_same_trajectory(first: str, second: str) -> None:
+    with xr.open_datatree(first) as one, xr.open_datatree(second) as other:
+        assert set(one.children) == set(other.children)
+        for path in ("/", "/phases", "/numerics"):
+            left, right = one[path].to_dataset(inherit=False), other[path].to_dataset(inherit=False)
+            assert set(left.variables) == set(right.variables)
+            for name in left.variables:
+                np.testing.assert_array_equal(left[name], right[name], err_msg=f"{path} {name}")
+
+
+RUNS = {
+    "usual": [],
+    "every step kept": ['observe.spacing="solver"'],
+    "three snapshots of many instants": ["observe.times=50", "observe.snapshots=3"],
+    "cartesian, with a bias": ['flow.coordinates="cartesian"', "model.bias=true"],
+    "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
+    "kvaerno5": ['flow.solver="kvaerno5"', "model.width=2"],
+}
+
+
+@pytest.mark.parametrize("overrides", RUNS.values(), ids=list(RUNS))
+def test_resuming_gives_exactly_the_uninterrupted_run(flowsim, overrides):
+    options = [word for override in overrides for word in ("--set", override)]
+    assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 0
+    # cut twice: once early, once late
+    for steps in ("4", "21"):
+        resume = ["--resume"] if steps == "21" else []
+        assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps}", *resume).code == 3
+    assert flowsim("run", "a.toml", *options, "--resume").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
+def test_resuming_with_an_open_end_gives_exactly_the_uninterrupted_run(flowsim):
+    until = "flow.until={ loss = 0.3 }"
+    assert flowsim("run", "a.toml", "-o", "whole.nc", "--set", until).code == 0
+    assert flowsim("run", "a.toml", "--set", "flow.until={ loss = 0.3, steps = 12 }").code == 3
+    assert flowsim("run", "a.toml", "--set", until, "--resume").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
+def test_wall_time_adds_up_over_resumed_runs(flowsim):
+    assert flowsim("run", "a.toml", "--set", "flow.until.steps=4").code == 3
+    with xr.open_dataset("a.nc") as run:
+        before = run.attrs["wall_time"]
+    assert flowsim("run", "a.toml", "--resume").code == 0
+    with xr.open_dataset("a.nc") as run:
+        assert run.attrs["wall_time"] > before > 0
+
+
+def test_a_complete_run_has_nothing_to_resume(flowsim, files):
+    assert flowsim("run", "a.toml").code == 0
+    before = files()
+    answer = flowsim("run", "a.toml", "--resume")
+    assert answer.code == 2
+    assert "nothing to resume" in answer.err
+    assert files() == before
+
+
+@pytest.mark.parametrize("override", ["seed=1", "flow.until.time=40.0", "model.width=7", "flow.rtol=1e-5"])
+def test_another_scenario_is_not_resumed(flowsim, files, override):
+    assert flowsim("run", "a.toml", "--set", "flow.until.steps=4").code == 3
+    before = files()
+    answer = flowsim("run", "a.toml", "--set", override, "--resume")
+    assert answer.code == 2
+    assert "was made by another scenario" in answer.err
+    assert files() == before
+
+
+def test_without_a_file_there_is_nothing_to_resume(flowsim, files):
+    before = files()
+    answer = flowsim("run", "a.toml", "--resume")
+    assert (answer.code, answer.err) == (2, "a.nc: no such file\n")
+    assert files() == before
+
+
+PRESS_CONTROL_C = """
+import os, signal, sys, threading, time
+
+usual = signal.getsignal(signal.SIGINT)
+
+def press_once_the_run_listens():
+    while signal.getsignal(signal.SIGINT) is usual:
+        time.sleep(0.005)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=press_once_the_run_listens, daemon=True).start()
+from flowsim.cli import main
+sys.exit(main(["run", "a.toml"]))
+"""
+
+
+def test_control_c_leaves_a_file_that_can_be_resumed(flowsim):
+    child = subprocess.run([sys.executable, "-c", PRESS_CONTROL_C], capture_output=True, text=True, check=False)
+    assert child.returncode == 130, child.stderr
+    assert "Traceback" not in child.stderr
+    assert "--resume" in child.stderr
+    with xr.open_dataset("a.nc") as run:
+        assert run.attrs["status"] == "interrupted"
+        assert run["time"][-1] < 30
+    assert flowsim("run", "a.toml", "--resume").code == 0
+    assert flowsim("run", "a.toml", "-o", "whole.nc").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")

@@ -1,0 +1,63 @@
+"""Losses per sample: value, derivative and logarithm are of one function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowsim.problem.losses import LOSSES
+
+every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+outputs = st.floats(-30, 30)
+signs = st.sampled_from([1.0, -1.0])
+
+
+def evaluate(function, output, target) -> float:
+    return float(function(np.array(output), np.array(target), np))
+
+
+@every_loss
+@given(output=outputs, target=signs)
+def test_the_derivative_is_the_slope_of_the_value(loss, output, target):
+    step = 1e-5
+    rise = evaluate(loss.value, output + step, target) - evaluate(loss.value, output - step, target)
+    size = max(evaluate(loss.value, output, target), abs(evaluate(loss.derivative, output, target)))
+    assert abs(rise / (2 * step) - evaluate(loss.derivative, output, target)) <= 1e-8 * (size + 1)
+
+
+@every_loss
+@given(output=outputs, target=signs)
+def test_the_logarithm_is_that_of_the_value(loss, output, target):
+    value = evaluate(loss.value, output, target)
+    if value > 0:
+        assert evaluate(loss.log_value, output, target) == pytest.approx(np.log(value), rel=1e-12, abs=1e-12)
+
+
+@given(output=outputs, target=st.floats(-30, 30))
+def test_the_square_loss_takes_any_target(output, target):
+    loss = LOSSES["square"]
+    assert evaluate(loss.value, output, target) == pytest.approx((output - target) ** 2 / 2)
+    assert evaluate(loss.derivative, output, target) == output - target
+
+
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+@given(margin=st.floats(-1e4, 1e4), further=st.floats(1e-6, 1e3), target=signs)
+def test_a_larger_margin_is_a_smaller_loss_however_large_it_is(name, margin, further, target):
+    def log_value(value):
+        return evaluate(LOSSES[name].log_value, target * value, target)
+
+    assert np.isfinite(log_value(margin))
+    assert log_value(margin + further) < log_value(margin)
+    # from a margin of 40 on both losses are e^-margin to the last bit
+    if margin > 40:
+        assert log_value(margin) == pytest.approx(-margin, rel=1e-15)
+
+
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+@given(margin=st.floats(-700, 700), target=signs)
+def test_the_derivative_pulls_towards_the_label_and_depends_on_the_margin_only(name, margin, target):
+    pull = evaluate(LOSSES[name].derivative, target * margin, target)
+    assert pull * target <= 0
+    assert pull == -target * abs(evaluate(LOSSES[name].derivative, margin, 1.0))

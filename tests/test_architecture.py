@@ -1,0 +1,164 @@
+"""How the house is built: who may import whom, and what is loaded when."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import flowsim
+
+PACKAGE = Path(flowsim.__file__).parent
+
+#: A part of the house imports those before it, never those after it.
+ORDER = [
+    "errors",
+    "scenario",
+    "problem",
+    "engine",
+    "schedule",
+    "status",
+    "drive",
+    "observe",
+    "results",
+    "analysis",
+    "simulation",
+    "cli",
+]
+#: The doors: they open onto everything, and what lies behind is loaded on the first step through.
+DOORS = {"__init__", "__main__", "_accessor"}
+#: Where JAX and what is built on it may be imported.
+JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
+
+
+def part_of(module: str) -> str:
+    """``flowsim.problem.data.table`` -> ``problem``; the package itself is ``__init__``."""
+    return [*module.split("."), "__init__"][1]
+
+
+def module_name(file: Path, package: Path) -> str:
+    path = file.relative_to(package.parent).with_suffix("")
+    return ".".join(path.parts[:-1] if path.name == "__init__" else path.parts)
+
+
+def imports(file: Path, package: Path) -> Iterator[tuple[int, str]]:
+    """(line, absolute name) of everything that a file imports, at any depth of its code."""
+    here = module_name(file, package)
+    folder = here if file.name == "__init__.py" else here.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = folder.split(".")[: len(folder.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            # `from .. import drive` names a module, `from ..drive import drive` a thing inside one
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def violations(package: Path, order: list[str]) -> list[str]:
+    """Every import that goes up the order."""
+    found = []
+    for file in sorted(package.rglob("*.py")):
+        importer = part_of(module_name(file, package))
+        if importer in DOORS:
+            continue
+        for line, name in imports(file, package):
+            imported = part_of(name)
+            if name.split(".")[0] != package.name or imported not in order:
+                continue
+            if order.index(imported) > order.index(importer):
+                found.append(f"{file.relative_to(package)}:{line} imports {name}")
+    return found
+
+
+def test_every_part_of_the_house_has_its_place():
+    parts = {file.stem for file in PACKAGE.iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()}
+    assert parts - DOORS == set(ORDER)
+
+
+def test_imports_never_go_up():
+    assert violations(PACKAGE, ORDER) == []
+
+
+def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
+    package = tmp_path / "house"
+    (package / "low" / "deep").mkdir(parents=True)
+    (package / "high.py").write_text("from .low import x\nimport house.low.deep\n")
+    (package / "low" / "__init__.py").write_text("from ..high import x\nfrom . import deep\n")
+    (package / "low" / "one.py").write_text("import house.high\nfrom house import high\nfrom .. import high\n")
+    (package / "low" / "deep" / "two.py").write_text("def f():\n    from ...high import x\n    from ..one import y\n")
+    assert violations(package, ["low", "high"]) == [
+        "low/__init__.py:1 imports house.high.x",
+        "low/deep/two.py:2 imports house.high.x",
+        "low/one.py:1 imports house.high",
+        "low/one.py:2 imports house.high",
+        "low/one.py:3 imports house.high",
+    ]
+
+
+def test_only_the_jax_engine_imports_jax():
+    for file in PACKAGE.rglob("*.py"):
+        if (PACKAGE / "engine" / "diffrax") not in file.parents:
+            used = {name.split(".")[0] for _, name in imports(file, PACKAGE)}
+            assert not used & JAX, file
+
+
+def loaded_after(code: str) -> set[str]:
+    """The top-level modules that a fresh Python has loaded after this code."""
+    report = "import sys, json; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    child = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(child.stdout.splitlines()[-1]))
+
+
+HEAVY = {"jax", "jaxlib", "diffrax", "matplotlib", "xarray", "numpy", "scipy", "pandas", "netCDF4", "pydantic", "tqdm"}
+
+
+def test_importing_flowsim_loads_nothing_heavy():
+    loaded = loaded_after("import flowsim")
+    assert "flowsim" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], []], ids=str)
+def test_a_question_about_the_command_line_is_answered_without_anything_heavy(words):
+    assert not loaded_after(command(words)) & HEAVY
+
+
+@pytest.mark.parametrize("words", [["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"]], ids=str)
+def test_commands_that_do_not_integrate_load_no_jax(words):
+    assert not loaded_after(command(words)) & {"jax", "diffrax", "matplotlib"}
+
+
+def command(words: list[str]) -> str:
+    return f"from flowsim.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"
+
+
+def test_loading_and_building_a_scenario_needs_no_jax():
+    assert not loaded_after("import flowsim\nflowsim.build(flowsim.loads(''))") & {"jax", "diffrax", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    "code", ["import flowsim, xarray", "import xarray, flowsim", "import flowsim\nimport xarray.core"]
+)
+def test_datasets_have_flow_in_whichever_order_one_imports(code):
+    loaded_after(f"{code}\nimport xarray\nassert 'phase' in xarray.Dataset(coords={{'time': [0.0]}}).flow.phases.dims")
+
+
+def test_a_flow_leaves_the_user_s_jax_as_it_was():
+    code = """
+import jax, flowsim
+before = dict(jax.config.values)
+flowsim.run(flowsim.loads('[data]\\nsamples = 4\\n[flow]\\nuntil = { steps = 2 }'))
+assert dict(jax.config.values) == before
+assert jax.numpy.zeros(1).dtype == 'float32'
+"""
+    assert "diffrax" in loaded_after(code)

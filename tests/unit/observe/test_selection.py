@@ -1,0 +1,112 @@
+"""What is kept of a run: the variables that the problem has, in an amount that can be kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowsim
+from flowsim.observe import OBSERVABLES, Selection, recorder
+
+TABLE = {"x": np.eye(4), "y": np.array([0.5, 1.0, -1.0, 2.0])}
+
+
+def select(scenario, setting_of) -> Selection:
+    return Selection.of(scenario, setting_of(scenario))
+
+
+def names(scenario, setting_of) -> set[str]:
+    return {observable.name for observable in select(scenario, setting_of).observables}
+
+
+def test_by_default_everything_is_kept_but_companions(small, setting_of):
+    companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
+    assert names(small(), setting_of) == set(OBSERVABLES) - companions
+
+
+def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "absent"),
+    [
+        ({"model": {"activation": "tanh"}}, {"balance_drift"}),
+        ({"model": {"output": "fixed", "output_weight": 1.0}}, {"balance_drift"}),
+    ],
+)
+def test_balance_is_observed_only_where_it_is_conserved(small, setting_of, overrides, absent):
+    assert names(small(), setting_of) - names(small(**overrides), setting_of) == absent
+
+
+def test_real_targets_have_no_accuracy_and_unknown_clusters_no_cosines(on_table, setting_of):
+    kept = names(on_table(TABLE), setting_of)
+    assert kept == {"log_norm", "output_weight", "loss", "log10_loss", "margin", "loss_derivative", "balance_drift"}
+
+
+def test_variables_are_kept_in_the_order_in_which_they_are_named(small, setting_of):
+    scenario = small(observe__variables=["margin", "log_void_mass", "loss"])
+    assert [item.name for item in select(scenario, setting_of).observables] == ["margin", "log_void_mass", "loss"]
+
+
+def test_a_variable_named_twice_is_refused_or_kept_once(small, setting_of):
+    try:
+        scenario = small(observe__variables=["loss", "loss"])
+    except flowsim.ScenarioError:
+        return
+    assert [item.name for item in select(scenario, setting_of).observables] == ["loss"]
+
+
+def test_a_variable_that_the_problem_does_not_have_is_refused_at_its_place(on_table, setting_of):
+    scenario = on_table(TABLE)
+    text = scenario.source.text + '[observe]\nvariables = [\n  "loss",\n  "cosine",\n  "accuracy",\n]\n'
+    scenario = flowsim.loads(text, name="a.toml", folder=scenario.source.folder)
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        select(scenario, setting_of)
+    line = text.splitlines().index('  "cosine",') + 1
+    assert [(issue.place, issue.key) for issue in caught.value.issues] == [
+        (f"a.toml:{line}", "observe.variables[1]"),
+        (f"a.toml:{line + 1}", "observe.variables[2]"),
+    ]
+    assert 'cosine" does not exist for this problem; it has log_norm, ' in str(caught.value)
+
+
+def test_per_sample_variables_past_the_limit_are_summarised(small, setting_of, monkeypatch):
+    # 11 instants of 24 samples
+    monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 11 * 24)
+    assert select(small(), setting_of).summarised == set()
+    monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 11 * 24 - 1)
+    assert select(small(), setting_of).summarised == {"margin", "loss_derivative"}
+    assert select(small(observe__variables=["loss", "margin"]), setting_of).summarised == {"margin"}
+
+
+def test_with_an_open_end_twice_the_instants_are_reckoned_with(small, setting_of):
+    closed, opened = small(observe__snapshots="none"), small(observe__snapshots="none", flow__until={"loss": 0.1})
+    assert select(opened, setting_of).bytes == 2 * select(closed, setting_of).bytes
+
+
+@pytest.mark.parametrize("summarised", [False, True])
+@pytest.mark.parametrize("snapshots", ["none", "ends", "all", 5])
+def test_the_size_foretold_is_the_size_kept(small, recorder_of, moved, report_at, monkeypatch, snapshots, summarised):
+    if summarised:
+        monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 0)
+    filled = recorder_of(small(observe__snapshots=snapshots))
+    for time in range(11):
+        filled.keep(moved(filled.setting, time), report_at(time))
+    kept = filled.finish(complete=True)
+    size = sum(values.nbytes for values in kept.variables.values()) + kept.direction.nbytes
+    assert size == filled.selection.bytes
+
+
+def test_a_run_that_would_keep_too_much_is_refused_before_it_starts(small, setting_of, monkeypatch):
+    size = select(small(), setting_of).bytes
+    monkeypatch.setattr(recorder, "MEMORY_LIMIT", size)
+    assert select(small(), setting_of).bytes == size
+    monkeypatch.setattr(recorder, "MEMORY_LIMIT", size - 1)
+    with pytest.raises(flowsim.UsageError, match=r"lower observe\.times"):
+        select(small(), setting_of)
+
+
+def test_a_billion_instants_are_refused(small, setting_of):
+    with pytest.raises(flowsim.UsageError, match="GiB"):
+        select(small(observe__times=10**9), setting_of)

@@ -1,0 +1,159 @@
+"""A user's own samples."""
+
+from __future__ import annotations
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+import flowsim
+from flowsim.results import layout, write
+
+X = np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0], [0.0, -4.0]])
+Y = np.array([1.0, 1.0, -1.0, -1.0])
+CLUSTER = np.array([0, 0, 1, 1])
+
+
+def from_file(folder, name: str, loss: str = "square") -> flowsim.Scenario:
+    text = f'[data]\nkind = "table"\npath = "{name}"\n[loss]\nkind = "{loss}"\n'
+    return flowsim.loads(text, name="a.toml", folder=folder)
+
+
+def csv(folder, text: str, loss: str = "square") -> flowsim.Problem:
+    (folder / "t.csv").write_text(text)
+    return flowsim.build(from_file(folder, "t.csv", loss))
+
+
+def test_a_csv_names_y_and_cluster_and_every_other_column_is_a_feature(tmp_path):
+    problem = csv(tmp_path, "cluster, height, y, width\n0, 1, 1, 0\n0, 3, 1, 0\n1, 0, -1, 2\n1, 0, -1, -4\n")
+    np.testing.assert_array_equal(problem.inputs, X)
+    np.testing.assert_array_equal(problem.targets, Y)
+    np.testing.assert_array_equal(problem.sample_cluster, CLUSTER)
+
+
+def test_npz_and_netcdf_hold_the_same_table(tmp_path):
+    np.savez(tmp_path / "t.npz", x=X, y=Y, cluster=CLUSTER)
+    with netCDF4.Dataset(tmp_path / "t.nc", "w") as dataset:
+        dataset.createDimension("sample", 4)
+        dataset.createDimension("feature", 2)
+        dataset.createVariable("x", "f4", ("sample", "feature"))[:] = X
+        dataset.createVariable("y", "i1", ("sample",))[:] = Y
+        dataset.createVariable("cluster", "i4", ("sample",))[:] = CLUSTER
+    for name in ("t.npz", "t.nc"):
+        problem = flowsim.build(from_file(tmp_path, name))
+        np.testing.assert_array_equal(problem.inputs, X)
+        np.testing.assert_array_equal(problem.targets, Y)
+        np.testing.assert_array_equal(problem.sample_cluster, CLUSTER)
+        assert problem.inputs.dtype == problem.targets.dtype == np.float64
+
+
+def test_clusters_without_centres_have_their_class_means(on_table):
+    problem = flowsim.build(on_table({"x": X, "y": Y, "cluster": CLUSTER}))
+    np.testing.assert_array_equal(problem.centers, [[2.0, 0.0], [0.0, -1.0]])
+    assert problem.cluster_label.tolist() == [1, -1]
+
+
+def test_given_centres_are_kept_and_a_cluster_s_label_is_its_majority(on_table):
+    centers = np.array([[5.0, 5.0], [6.0, 6.0], [7.0, 7.0], [8.0, 8.0]])
+    y = np.array([1.0, 1.0, 1.0, -1.0])
+    problem = flowsim.build(on_table({"x": X, "y": y, "cluster": np.array([0, 1, 3, 3]), "centers": centers}))
+    np.testing.assert_array_equal(problem.centers, centers)
+    # the third has no samples, the fourth no majority
+    assert problem.cluster_label.tolist() == [1, 1, 0, 0]
+
+
+def test_without_clusters_there_are_no_centres(on_table):
+    problem = flowsim.build(on_table({"x": X, "y": Y}))
+    assert problem.centers.shape == (0, 2)
+    assert problem.sample_cluster.tolist() == [-1, -1, -1, -1]
+
+
+def test_targets_of_the_square_loss_may_be_any_real_number(on_table):
+    y = np.array([0.5, -3.0, 1e6, 0.0])
+    np.testing.assert_array_equal(flowsim.build(on_table({"x": X, "y": y})).targets, y)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+def test_other_losses_want_labels(on_table, loss):
+    with pytest.raises(flowsim.ScenarioError, match=r"y must be \+1 or -1"):
+        flowsim.build(on_table({"x": X, "y": np.array([0.0, 1.0, 1.0, 0.0])}, loss__kind=loss))
+    assert flowsim.build(on_table({"x": X, "y": Y}, loss__kind=loss)).loss.name == loss
+
+
+@pytest.mark.parametrize(
+    ("arrays", "problem"),
+    [
+        ({"x": X}, "array y missing"),
+        ({"y": Y}, "array x missing"),
+        ({}, "array x and y missing"),
+        ({"x": X[:, 0], "y": Y}, r"x has shape \(4,\); expected \(samples, features\)"),
+        ({"x": X[:0], "y": Y[:0]}, r"x has shape \(0, 2\)"),
+        ({"x": X, "y": Y[:3]}, r"y has shape \(3,\), but x has 4 samples"),
+        ({"x": X, "y": Y, "cluster": CLUSTER[:1]}, r"cluster has shape \(1,\), but x has 4 samples"),
+        ({"x": np.where(X == 3, np.nan, X), "y": Y}, r"x has 1 values that are not finite, the first at \[1, 0\]"),
+        ({"x": X, "y": np.where(Y < 0, np.inf, Y)}, r"y has 2 values that are not finite, the first at \[2\]"),
+        ({"x": X, "y": Y, "cluster": CLUSTER + 0.5}, "cluster must hold whole numbers from 0 to 1"),
+        ({"x": X, "y": Y, "cluster": CLUSTER - 1}, "cluster must hold whole numbers"),
+        ({"x": X, "y": Y, "cluster": CLUSTER * 2}, r"clusters \[1\] have no samples"),
+        ({"x": X, "y": Y, "cluster": CLUSTER, "centers": np.eye(2)[:1]}, "whole numbers from 0 to 0"),
+        ({"x": X, "y": Y, "cluster": CLUSTER, "centers": np.eye(3)}, r"shape \(3, 3\); expected \(clusters, 2\)"),
+        ({"x": X, "y": Y, "centers": np.eye(2)}, "centers are given without cluster"),
+        ({"x": X, "y": np.array(["a", "b", "c", "d"])}, "cannot be read"),
+    ],
+)
+def test_a_table_that_holds_something_else_is_refused_at_its_key(on_table, arrays, problem):
+    with pytest.raises(flowsim.ScenarioError, match=rf"^a\.toml:3: data\.path: .*{problem}"):
+        flowsim.build(on_table(arrays))
+
+
+def test_all_problems_of_a_table_are_found_at_once(on_table):
+    scenario = on_table({"x": np.where(X == 3, np.nan, X), "y": Y[:3], "cluster": CLUSTER + 0.5})
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        flowsim.build(scenario)
+    assert len(caught.value.issues) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a,b,y\n1,two,1\n",
+        "a,b,y\n1,,1\n",
+        "1,2,1\n3,4,-1\n",
+        "a,b,y\n1,2,1\n3,4,1,5\n",
+        "a,b,y\n1,2,3,1\n4,5,6,-1\n",
+        "a,b,y\n0,2,3,1\n1,5,6,-1\n",
+    ],
+    ids=["empty", "a word", "a gap", "no header", "a longer row", "longer rows", "numbered rows without a name"],
+)
+def test_a_csv_that_is_no_table_is_refused(tmp_path, text):
+    with pytest.raises(flowsim.ScenarioError, match=r"data\.path: "):
+        csv(tmp_path, text)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"not a table"], ids=["empty", "torn", "text"])
+@pytest.mark.parametrize("suffix", [".npz", ".nc"])
+def test_a_file_that_is_no_archive_is_refused(tmp_path, suffix, content):
+    (tmp_path / f"t{suffix}").write_bytes(content)
+    with pytest.raises(flowsim.ScenarioError, match=r"^a\.toml:3: data\.path: .*cannot be read"):
+        flowsim.build(from_file(tmp_path, f"t{suffix}"))
+
+
+def test_a_gap_in_netcdf_is_not_a_number(tmp_path):
+    with netCDF4.Dataset(tmp_path / "t.nc", "w") as dataset:
+        dataset.createDimension("sample", 2)
+        dataset.createDimension("feature", 1)
+        dataset.createVariable("x", "f8", ("sample", "feature"))[0] = 1.0
+        dataset.createVariable("y", "f8", ("sample",))[:] = 1.0
+    with pytest.raises(flowsim.ScenarioError, match=r"x has 1 values that are not finite, the first at \[1, 0\]"):
+        flowsim.build(from_file(tmp_path, "t.nc"))
+
+
+@pytest.mark.parametrize("known", [{}, {"cluster": CLUSTER}, {"cluster": CLUSTER, "centers": np.eye(2)}], ids=list)
+def test_the_data_of_a_result_are_a_table(tmp_path, on_table, known):
+    problem = flowsim.build(on_table({"x": X, "y": np.array([0.5, 1.0, -1.0, -2.0]), **known}))
+    write(xr.DataTree.from_dict({"/": xr.Dataset(), "/data": layout.data(problem)}), tmp_path / "run.nc")
+    again = flowsim.build(from_file(tmp_path, "run.nc"))
+    for name in ("inputs", "targets", "sample_cluster", "centers", "cluster_label"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(problem, name), err_msg=name)

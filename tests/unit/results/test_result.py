@@ -1,0 +1,136 @@
+"""The file of a run, as the contract describes it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import flowsim
+from flowsim.observe import OBSERVABLES, Trajectory
+from flowsim.results import layout
+
+DIMENSIONS = {
+    "cosine": ("time", "neuron", "cluster"),
+    "log_norm": ("time", "neuron"),
+    "output_weight": ("time", "neuron"),
+    "loss": ("time",),
+    "log10_loss": ("time",),
+    "accuracy": ("time",),
+    "margin": ("time", "sample"),
+    "loss_derivative": ("time", "sample"),
+    "cluster_mass": ("time", "cluster"),
+    "void_mass": ("time",),
+    "active_fraction": ("time", "neuron", "cluster"),
+    "balance_drift": ("time",),
+    "direction": ("snapshot", "neuron", "feature"),
+}
+COORDINATES = {
+    "time": ("time",),
+    "neuron_sign": ("neuron",),
+    "target_cluster": ("neuron",),
+    "cluster_label": ("cluster",),
+    "label": ("sample",),
+    "sample_cluster": ("sample",),
+    "snapshot": ("snapshot",),
+}
+
+
+@pytest.fixture
+def tree(result):
+    with flowsim.open(result) as opened:
+        yield opened
+
+
+def test_the_root_is_the_trajectory_with_the_dimensions_of_the_contract(result):
+    with xr.open_dataset(result) as run:
+        assert {name: variable.dims for name, variable in run.data_vars.items()} == DIMENSIONS
+        assert {name: variable.dims for name, variable in run.coords.items()} == COORDINATES
+
+
+def test_every_variable_and_coordinate_says_what_it_is(tree):
+    for node in tree.subtree:
+        for name, variable in node.to_dataset(inherit=False).variables.items():
+            assert variable.attrs.get("long_name"), f"{node.path}: {name}"
+            assert variable.attrs.get("units") == "1", f"{node.path}: {name}"
+
+
+def test_groups_are_those_of_the_contract(tree):
+    assert set(tree.children) == {"phases", "numerics"}
+    numerics = tree["numerics"].to_dataset()
+    assert set(numerics.data_vars) == {"steps", "rejections", "evaluations", "step_size"}
+    assert all(variable.dims == ("time",) for variable in numerics.data_vars.values())
+    assert (tree["numerics"].attrs["status"], tree["numerics"].attrs["exit_code"]) == ("done", 0)
+    for name in ("steps", "rejections", "evaluations"):
+        assert (np.diff(numerics[name]) >= 0).all()
+
+
+def test_the_attributes_say_where_the_result_comes_from(tree, small):
+    scenario = small(observe__snapshots="all", title="a run")
+    attributes = tree.attrs
+    assert attributes["scenario"] == scenario.source.text
+    assert attributes["scenario_sha256"] == scenario.source.sha256
+    assert flowsim.loads(attributes["scenario"]).model_dump() == scenario.model_dump()
+    assert attributes["flowsim_version"] == flowsim.__version__
+    for library in ("numpy", "jax", "diffrax", "xarray"):
+        assert attributes[f"{library}_version"] == importlib.metadata.version(library)
+    assert (attributes["title"], attributes["seed"], attributes["precision"]) == ("a run", 0, "float64")
+    assert (attributes["status"], attributes["engine"]) == ("done", "diffrax")
+    assert attributes["solver"] != "auto" != attributes["flow_coordinates"]
+    assert attributes["wall_time"] > 0
+
+
+def test_snapshots_are_instants(tree):
+    np.testing.assert_array_equal(tree["snapshot"], tree["time"])
+    assert (tree["time"][0], tree["time"][-1]) == (0, 30)
+
+
+def test_the_file_holds_what_run_returns(result, small):
+    returned = flowsim.run(small(observe__snapshots="all", title="a run"))
+    with flowsim.open(result) as read:
+        xr.testing.assert_equal(read.load(), returned)
+
+
+def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
+    setting = setting_of(small(model__bias=True))
+    draw = np.random.default_rng(0).random
+    sizes = {"neuron": 6, "cluster": 4, "sample": 24}
+    trajectory = Trajectory(
+        time=np.array([0.0, 1.0, 3.0]),
+        variables={name: draw((3, *(sizes[dim] for dim in item.dims))) for name, item in OBSERVABLES.items()},
+        numerics={name: np.arange(3) for name in ("steps", "rejections", "evaluations", "step_size")},
+        kept_weights=np.array([0, 2]),
+        direction=draw((2, 6, 12)),
+        bias=draw((2, 6)),
+    )
+    tree = xr.DataTree.from_dict({"/": layout.root(trajectory, setting), "/numerics": layout.numerics(trajectory)})
+    again = layout.trajectory_of(tree)
+    for field in ("time", "kept_weights", "direction", "bias"):
+        np.testing.assert_array_equal(getattr(again, field), getattr(trajectory, field))
+    for field in ("variables", "numerics"):
+        before, after = getattr(trajectory, field), getattr(again, field)
+        assert after.keys() == before.keys()
+        for name in before:
+            np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_quantiles_have_their_own_dimension(small, recorder_of, moved, report_at, monkeypatch):
+    monkeypatch.setattr("flowsim.observe.recorder.PER_SAMPLE_LIMIT", 0)
+    recording = recorder_of(small())
+    recording.keep(moved(recording.setting, 0.0), report_at(0.0))
+    run = layout.root(recording.finish(complete=True), recording.setting)
+    assert run["margin_quantile"].dims == ("time", "cluster", "quantile")
+    assert (run["quantile"][0], run["quantile"][-1]) == (0, 1)
+    assert "sample" not in run.dims
+    assert all(variable.attrs["long_name"] for variable in run.variables.values())
+
+
+def test_data_from_a_file_are_kept_with_the_result(on_table):
+    table = {"x": np.arange(6.0).reshape(3, 2), "y": np.array([1.0, -1.0, 1.0]), "cluster": np.array([0, 1, 0])}
+    data = layout.data(flowsim.build(on_table(table)))
+    for name, values in table.items():
+        np.testing.assert_array_equal(data[name], values)
+    assert data["centers"].shape == (2, 2)
+    assert all(variable.attrs["long_name"] and variable.attrs["units"] for variable in data.variables.values())

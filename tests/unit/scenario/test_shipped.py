@@ -1,0 +1,34 @@
+"""The scenarios that come with flowsim."""
+
+from __future__ import annotations
+
+import pytest
+
+import flowsim
+from flowsim.scenario.shipped import find, shipped, title
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_scenario_loads_and_has_a_title(name):
+    scenario = flowsim.load(find(name))
+    assert scenario.title == title(find(name)) != ""
+
+
+def test_the_scenarios_of_the_first_paper_are_there():
+    assert {"quickstart", "min_vidal_2025/fig5_random_init", "min_vidal_2025/fig6_nudged_init"} <= set(shipped())
+
+
+def test_a_name_may_carry_its_suffix():
+    assert find("quickstart.toml") == find("quickstart")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(flowsim.UsageError, match='did you mean "quickstart"'):
+        find("quikstart")
+
+
+def test_figures_5_and_6_differ_in_their_initialisation_only():
+    five, six = (flowsim.load(find(f"min_vidal_2025/{name}")) for name in ("fig5_random_init", "fig6_nudged_init"))
+    different = {"title", "init"}
+    assert five.model_dump(exclude=different) == six.model_dump(exclude=different)
+    assert six.init.model_dump(exclude={"shape", "nudge"}) == five.init.model_dump(exclude={"shape"})

@@ -1,0 +1,292 @@
+"""What a scenario may say, and how a mistake in it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import flowsim
+from flowsim.errors import Issue
+from flowsim.observe import OBSERVABLES
+from flowsim.scenario.explain import nearest
+from flowsim.scenario.observe import Name
+from flowsim.scenario.scenario import DEFAULT_TAGS
+
+
+def issues(text: str) -> tuple[Issue, ...]:
+    """Everything that is wrong with a text; the comment and the empty line make line numbers worth checking."""
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        flowsim.loads("# a comment\n\n" + text, name="a.toml")
+    return caught.value.issues
+
+
+def only_issue(text: str) -> Issue:
+    (issue,) = issues(text)
+    return issue
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def every_key() -> Iterator[tuple[str, str, str]]:
+    """(header, table, key) of all keys of all variants of all sections; the header opens the table of a variant."""
+    for name, field in flowsim.Scenario.model_fields.items():
+        yield "", "", name
+        for model in models_in(field.annotation):
+            header = f"[{name}]\n"
+            if name in DEFAULT_TAGS:
+                tag = DEFAULT_TAGS[name][0]
+                header += f'{tag} = "{get_args(model.model_fields[tag].annotation)[0]}"\n'
+            if "path" in model.model_fields:
+                header += 'path = "x.csv"\n'
+            for key, inner in model.model_fields.items():
+                yield header, name, key
+                for deeper in models_in(inner.annotation):
+                    for deepest in deeper.model_fields:
+                        yield f"[{name}.{key}]\n", f"{name}.{key}", deepest
+
+
+def test_an_empty_scenario_is_valid_and_every_section_has_defaults():
+    scenario = flowsim.loads("")
+    assert (scenario.data.kind, scenario.model.activation, scenario.init.shape) == (
+        "gaussian_mixture",
+        "prelu",
+        "gaussian",
+    )
+    sections = "".join(f"[{name}]\n" for name, value in scenario if isinstance(value, BaseModel))
+    assert flowsim.loads(sections).model_dump() == scenario.model_dump()
+
+
+def test_a_scenario_is_frozen_in_all_its_parts():
+    scenario = flowsim.loads("")
+    for part in (scenario, scenario.data, scenario.data.noise, scenario.flow.until):
+        for key in type(part).model_fields:
+            with pytest.raises(ValidationError, match="frozen"):
+                setattr(part, key, getattr(part, key))
+
+
+def test_the_observables_one_can_ask_for_are_those_of_the_registry():
+    assert get_args(Name) == tuple(OBSERVABLES)
+
+
+@pytest.mark.parametrize(("header", "table", "key"), sorted(set(every_key())))
+def test_a_misspelt_key_is_located_and_answered_with_the_nearest_key_of_its_section(header, table, key):
+    issue = only_issue(f"{header}{key}x = 0\n")
+    assert issue.place == f"a.toml:{3 + header.count(chr(10))}"
+    assert issue.key == f"{table}.{key}x".removeprefix(".")
+    assert issue.message.startswith(f'unknown key; did you mean "{key}"? allowed: ')
+
+
+def test_an_unknown_key_like_no_other_is_answered_with_all_that_are_allowed():
+    issue = only_issue("[loss]\nqqq = 1\n")
+    assert str(issue) == "a.toml:4: loss.qqq: unknown key; allowed: kind, reduction"
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [("widht", 'did you mean "width"? '), ("WIDTH", ""), ("width", 'did you mean "width"? '), ("", "")],
+)
+def test_the_nearest_name_is_the_closest_one_or_nothing(word, answer):
+    assert nearest(word, ["wide", "width", "depth"]) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("seed = \n", 3),
+        ("seed = 1\n[data\n", 4),
+        ("[data]\n[data]\n", 4),
+        ("seed = 1\n\nseed = 2\n", 5),
+        ('[init]\nscale = 1e\n[data]\nkind = "table"\n', 4),
+        ("x = [1,\n2,\n", 4),
+        ('title = "no end', 3),
+    ],
+)
+def test_a_syntax_error_is_located(text, line):
+    issue = only_issue(text)
+    assert issue.place == f"a.toml:{line}"
+    assert issue.message.startswith("not valid TOML: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ('[data]\ndimension = "12"', "data.dimension", '"12" is not allowed; it should be a valid integer'),
+        ("[data]\ndimension = true", "data.dimension", "true is not allowed; it should be a valid integer"),
+        ("[data]\nsamples = 40.0", "data.samples", "40.0 is not allowed; it should be a valid integer"),
+        ("[data]\nbalanced = 1", "data.balanced", "1 is not allowed; it should be a valid boolean"),
+        ('[data]\nradius = "big"', "data.radius", "sqrt_dimension"),
+        ("[data]\nradius = -1.0", "data.radius", "greater than 0"),
+        ("[data]\nlabel_noise = 1.5", "data.label_noise", "less than or equal to 1"),
+        ("[data]\nlabel_noise = nan", "data.label_noise", "nan is not allowed"),
+        ("[data]\nnoise = 0.1", "data.noise", "must be a table of keys, not 0.1"),
+        ("[data]\nnoise = { total = -0.1 }", "data.noise.total", "greater than or equal to 0"),
+        ('[data]\ncenters = "orthonorml"', "data.centers", 'allowed: "orthonormal", "random_sphere", "equicorrelated"'),
+        ('[data]\nkind = "tabel"', "data.kind", 'did you mean "table"? allowed: gaussian_mixture, table'),
+        ('[data]\nkind = "table"\npath = "x.txt"', "data.path", "a path that ends with .csv, .npz, .nc"),
+        ("data = 3", "data", "must be a table of keys, not 3"),
+        ("[[data]]", "data", "must be a table of keys, not an array"),
+        ("[init]\nscale = -1e-3", "init.scale", "greater than 0"),
+        ("[init]\nscale = 0.0", "init.scale", "greater than 0"),
+        ("[init]\nscale = inf", "init.scale", "finite"),
+        ("[model]\ndegree = 0.5", "model.degree", "0.5 is not allowed; it should be greater than or equal to 1"),
+        ("[model]\nwidth = 0", "model.width", "greater than or equal to 1"),
+        ('[model]\nactivation = "prleu"', "model.activation", 'did you mean "prelu"?'),
+        ('[loss]\nkind = "squared"', "loss.kind", 'did you mean "square"? allowed: square, logistic, exponential'),
+        ("[flow]\nuntil = { time = inf }", "flow.until.time", "finite"),
+        ("[flow]\nrtol = 1", "flow.rtol", "less than or equal to 0.1"),
+        ("[observe]\ntimes = 1", "observe.times", "greater than or equal to 2"),
+        ("[observe]\nsnapshots = 1", "observe.snapshots", "greater than or equal to 2"),
+        ('[observe]\nvariables = ["loss", "margn"]', "observe.variables[1]", 'did you mean "margin"?'),
+        ("seed = -1", "seed", "greater than or equal to 0"),
+        ('seed = "0"', "seed", "valid integer"),
+        ("title = 1", "title", "valid string"),
+    ],
+)
+def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
+    issue = only_issue(text)
+    assert issue.key == key
+    assert message in issue.message
+    # every text above has its mistake in its last line
+    assert issue.place == f"a.toml:{3 + text.count(chr(10))}"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ("[data]\ndimension = 3", "data.dimension", "need dimension >= positive + negative = 4"),
+        ("[data]\nsamples = 10", "data.samples", "use 8 or 12, or balanced = false"),
+        ("[data]\nsamples = 3", "data.samples", "use 4, or balanced = false"),
+        ("[data]\nnegative = 0\npositive = 0", "data.positive", "at least one cluster"),
+        ("[data]\ncosine = 0.1", "data.cosine", 'only with centers = "equicorrelated"'),
+        ('[data]\ncenters = "random_sphere"\nbasis = "axes"', "data.basis", "only with centers"),
+        ('[data]\ncenters = "equicorrelated"\ncosine = -0.5', "data.cosine", "impossible for 4 centres"),
+        ('[data]\ncenters = "c.csv"\nradius = 2.0', "data.radius", "only for drawn centres"),
+        ("[data]\nnoise = { total = 0.1, per_coordinate = 0.1 }", "data.noise", "give exactly one"),
+        ("[data]\nnoise = {}", "data.noise", "give exactly one"),
+        ("[flow]\nuntil = {}", "flow.until", "give at least one of time, loss, log10_loss, alignment, steps"),
+        ("[model]\noutput_weight = 0.2", "model.output_weight", 'only with output = "fixed"'),
+        (
+            '[data]\nkind = "table"\npath = "x.csv"\n[loss]\nreduction = "per_cluster"',
+            "loss.reduction",
+            "gaussian_mixture",
+        ),
+    ],
+)
+def test_a_broken_rule_between_keys_is_located_at_the_key_to_change(text, key, message):
+    issue = only_issue(text)
+    assert issue.key == key
+    assert message in issue.message
+    assert issue.place == f"a.toml:{3 + text.count(chr(10))}"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        ('[model]\noutput = "fixed"', "model.output_weight", "required"),
+        ('[data]\ncenters = "equicorrelated"', "data.cosine", "required"),
+        ('[data]\nkind = "table"', "data.path", "is required"),
+    ],
+)
+def test_a_missing_key_is_located_at_its_table(text, key, message):
+    issue = only_issue(text)
+    assert (issue.key, issue.place) == (key, "a.toml:3")
+    assert message in issue.message
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "variants"),
+    [
+        ("[init]\nnudge = 0.1", "init.nudge", 'only with shape = "nudged"'),
+        ('[init]\nshape = "sphere"\nnudge = 0.1', "init.nudge", 'only with shape = "nudged"'),
+        ('[model]\nactivation = "relu"\nslope = 0.1', "model.slope", 'only with activation = "leaky_relu"'),
+        ('[model]\nactivation = "tanh"\ndegree = 2', "model.degree", 'only with activation = "prelu" or "relu_power"'),
+        ('[data]\nkind = "table"\npath = "x.csv"\nsamples = 4', "data.samples", 'only with kind = "gaussian_mixture"'),
+        ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
+    ],
+)
+def test_a_key_of_another_variant_names_the_variants_that_have_it(text, key, variants):
+    issue = only_issue(text)
+    assert issue == Issue(key, variants, f"a.toml:{3 + text.count(chr(10))}")
+
+
+def test_all_problems_are_found_at_once_in_the_order_of_the_file():
+    found = issues(
+        """
+[observe]
+times = 1
+variables = ["loss", "los"]
+
+[flow]
+until = { time = 1.0,  tiem = 2.0 }
+
+[data]
+dimension = 2
+samples = 6
+centres = "orthonormal"
+
+[init]
+scale = -1
+nudge = 0.1
+
+[modle]
+width = 3
+"""
+    )
+    assert [(issue.place, issue.key) for issue in found] == [
+        ("a.toml:5", "observe.times"),
+        ("a.toml:6", "observe.variables[1]"),
+        ("a.toml:9", "flow.until.tiem"),
+        ("a.toml:14", "data.centres"),
+        ("a.toml:17", "init.scale"),
+        ("a.toml:18", "init.nudge"),
+        ("a.toml:20", "modle"),
+    ]
+
+
+def test_all_broken_rules_of_a_section_are_found_at_once():
+    found = issues("[data]\ndimension = 2\ncosine = 0.5\nsamples = 6\n")
+    assert [issue.key for issue in found] == ["data.dimension", "data.cosine", "data.samples"]
+
+
+def test_the_error_s_text_has_one_line_per_problem():
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        flowsim.loads("seed = -1\n[init]\nscale = 0\n", name="dir/a.toml")
+    lines = str(caught.value).splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [["dir/a.toml:1", "seed"], ["dir/a.toml:3", "init.scale"]]
+
+
+def test_a_file_that_the_scenario_names_must_exist(tmp_path):
+    for text, key in (
+        ('[data]\nkind = "table"\npath = "x.csv"', "data.path"),
+        ('[data]\ncenters = "x.npy"', "data.centers"),
+    ):
+        with pytest.raises(flowsim.ScenarioError) as caught:
+            flowsim.loads(text, name="a.toml", folder=tmp_path)
+        (issue,) = caught.value.issues
+        assert issue.key == key
+        assert issue.place == f"a.toml:{1 + text.count(chr(10))}"
+        assert "no such file" in issue.message
+
+
+def test_paths_start_at_the_scenario_s_folder(tmp_path):
+    (tmp_path / "x.csv").write_text("a,y\n1,1\n")
+    file = tmp_path / "a.toml"
+    file.write_text('[data]\nkind = "table"\npath = "x.csv"\n')
+    assert flowsim.build(flowsim.load(file)).inputs.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["missing", "not text"])
+def test_a_file_that_cannot_be_read_is_an_issue_of_that_file(tmp_path, content):
+    file = tmp_path / "a.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        flowsim.load(file)
+    assert [issue.place for issue in caught.value.issues] == [str(file)]
