@@ -28,11 +28,19 @@ def draw(results: list[str], end: float) -> plt.Figure:
         quartiles = run.flow.best_cosine.quantile([0.25, 0.5, 0.75], "neuron")
         alignment.plot(run["time"], quartiles.sel(quantile=0.5), style, color=color, label=f"{label}, median")
         alignment.fill_between(
-            run["time"], quartiles.sel(quantile=0.25), quartiles.sel(quantile=0.75), color=color, alpha=0.18, linewidth=0
+            run["time"],
+            quartiles.sel(quantile=0.25),
+            quartiles.sel(quantile=0.75),
+            color=color,
+            alpha=0.18,
+            linewidth=0,
         )
         loss.plot(run["time"], run["loss"], style, color=color, label=label)
     alignment.set(
-        xlabel="flow time", ylabel="largest cosine with a centre", title="Neurons align (band: quartiles)", ylim=(0, 1.02)
+        xlabel="flow time",
+        ylabel="largest cosine with a centre",
+        title="Neurons align (band: quartiles)",
+        ylim=(0, 1.02),
     )
     loss.set(xlabel="flow time", ylabel="training loss", title="then the network fits", yscale="log")
     for axes in (alignment, loss):

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from ..engine import Report
 from ..scenario import Scenario
 
-_FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {postfix} [{elapsed}<{remaining}]"
+#: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
+_FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
 
 
 class ProgressBar:
@@ -19,7 +20,9 @@ class ProgressBar:
 
     def __init__(self, scenario: Scenario):
         self._until = scenario.flow.until
-        self._bar = tqdm(total=1.0, file=sys.stderr, disable=not sys.stderr.isatty(), bar_format=_FORMAT, leave=False)
+        self._bar = tqdm(
+            total=1.0, file=sys.stderr, disable=not sys.stderr.isatty(), bar_format=_FORMAT, unit="", leave=False
+        )
         self._bar.set_description_str("compiling", refresh=True)
         self._first_log_loss = math.nan
 
@@ -39,9 +42,7 @@ class ProgressBar:
         if self._bar.disable:
             return
         self._bar.set_description_str(phase, refresh=False)
-        self._bar.set_postfix_str(
-            f"time {report.time:.4g}, loss {math.exp(log_loss):.3g}, {report.steps} steps", refresh=False
-        )
+        self._bar.unit = f"time {report.time:.4g}, loss {math.exp(log_loss):.3g}, {report.steps} steps"
         self._bar.n = min(max(self._done(report, log_loss), self._bar.n), 1.0)
         self._bar.refresh()
 

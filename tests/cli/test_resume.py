@@ -78,6 +78,19 @@ def test_another_scenario_is_not_resumed(flowsim, files, override):
     assert files() == before
 
 
+@pytest.mark.parametrize("features", [2, 3], ids=["of the same shape", "of another shape"])
+def test_a_run_on_a_table_that_has_changed_since_is_not_resumed(flowsim, folder, files, features):
+    np.savez(folder / "t.npz", x=np.eye(4, 2), y=np.ones(4))
+    on_table = ["run", "a.toml", "--set", 'data={kind="table", path="t.npz"}']
+    assert flowsim(*on_table, "--set", "flow.until.steps=4").code == 3
+    np.savez(folder / "t.npz", x=2 * np.eye(4, features), y=np.ones(4))
+    before = files()
+    answer = flowsim(*on_table, "--resume")
+    assert answer.code == 2
+    assert len(answer.err.splitlines()) == 1
+    assert files() == before
+
+
 def test_without_a_file_there_is_nothing_to_resume(flowsim, files):
     before = files()
     answer = flowsim("run", "a.toml", "--resume")

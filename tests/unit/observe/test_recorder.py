@@ -85,7 +85,7 @@ def test_a_cluster_without_samples_has_no_quantiles(on_table, filled, monkeypatc
     assert np.isfinite(quantiles[:, [0, 2]]).all()
 
 
-@pytest.mark.parametrize("snapshots", ["none", "ends", "all"])
+@pytest.mark.parametrize("snapshots", ["none", "ends", "all", 3, 7])
 @pytest.mark.parametrize("loose", [False, True], ids=["cut at an instant", "cut between instants"])
 def test_a_recorder_taken_up_again_ends_with_what_it_would_have_had(
     small, filled, recorder_of, moved, report_at, snapshots, loose

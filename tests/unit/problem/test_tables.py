@@ -32,6 +32,14 @@ def test_a_csv_names_y_and_cluster_and_every_other_column_is_a_feature(tmp_path)
     np.testing.assert_array_equal(problem.sample_cluster, CLUSTER)
 
 
+def test_a_csv_may_be_as_excel_writes_it(tmp_path):
+    # with a byte order mark and the line ends of Windows
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbfy,a\r\n1,2\r\n-1,3\r\n")
+    problem = flowsim.build(from_file(tmp_path, "t.csv"))
+    np.testing.assert_array_equal(problem.inputs, [[2.0], [3.0]])
+    np.testing.assert_array_equal(problem.targets, [1.0, -1.0])
+
+
 def test_npz_and_netcdf_hold_the_same_table(tmp_path):
     np.savez(tmp_path / "t.npz", x=X, y=Y, cluster=CLUSTER)
     with netCDF4.Dataset(tmp_path / "t.nc", "w") as dataset:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import flowsim
+from flowsim.scenario.schema import FILE_NAME, schema
 from flowsim.scenario.shipped import find, shipped, title
 
 
@@ -32,3 +35,12 @@ def test_figures_5_and_6_differ_in_their_initialisation_only():
     different = {"title", "init"}
     assert five.model_dump(exclude=different) == six.model_dump(exclude=different)
     assert six.init.model_dump(exclude={"shape", "nudge"}) == five.init.model_dump(exclude={"shape"})
+
+
+def test_the_schema_beside_the_shipped_scenarios_is_the_current_one():
+    folder = shipped()["quickstart"].parent
+    written = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+    assert written == schema(), f"renew it with: flowsim schema > scenarios/{FILE_NAME}"
+    for name, file in shipped().items():
+        directive = file.read_text(encoding="utf-8").partition("\n")[0]
+        assert (file.parent / directive.removeprefix("#:schema ")).resolve() == (folder / FILE_NAME).resolve(), name
