@@ -90,19 +90,23 @@ def execute(
 
 def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integrator, recorder: Recorder) -> Run:
     with open(output) as tree:
-        _check_same(tree, prepared.scenario, str(output))
+        _check_same(tree, prepared, str(output))
         flow = checkpoint.restore(tree, integrator)
         trajectory = layout.trajectory_of(tree)
     recorder.restore(trajectory, drop_last=flow.loose)
     return flow
 
 
-def _check_same(tree: xr.DataTree, scenario: Scenario, output: str) -> None:
+def _check_same(tree: xr.DataTree, prepared: Prepared, output: str) -> None:
     """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
+    scenario = prepared.scenario
     budgets: Any = {"title": True, "flow": {"wall_time": True, "until": {"steps"}}}
     made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
     if made_by.model_dump(exclude=budgets) != scenario.model_dump(exclude=budgets):
         raise UsageError(f"{output}: was made by another scenario; only flow.wall_time and flow.until.steps may differ")
+    files = referenced_files(scenario)
+    if files and not layout.data(prepared.problem).equals(tree.children["data"].to_dataset(inherit=False)):
+        raise UsageError(f"{output}: {' and '.join(map(str, files.values()))} has changed since this run was begun")
 
 
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
-from typing import Any
 
 import xarray as xr
 
@@ -18,11 +18,8 @@ GROUP = "checkpoint"
 def save(run: Run, integrator: Integrator) -> xr.Dataset:
     arrays = integrator.save(run.carry)
     variables = {name: (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array) for name, array in arrays.items()}
-    schedule = {
-        f"schedule_{name}": int(value) if isinstance(value, bool) else value
-        for name, value in asdict(run.schedule).items()
-    }
-    return xr.Dataset(variables, attrs={**schedule, "loose": int(run.loose), "seconds": run.seconds})
+    schedule = json.dumps(asdict(run.schedule))
+    return xr.Dataset(variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds})
 
 
 def restore(tree: xr.DataTree, integrator: Integrator) -> Run:
@@ -31,14 +28,5 @@ def restore(tree: xr.DataTree, integrator: Integrator) -> Run:
         raise UsageError("there is nothing to resume: the run in this file is complete")
     saved = tree.children[GROUP].to_dataset(inherit=False)
     carry = integrator.restore({str(name): array.values for name, array in saved.data_vars.items()})
-    attributes: dict[str, Any] = saved.attrs
-    schedule = Schedule(
-        kind=str(attributes["schedule_kind"]),
-        count=int(attributes["schedule_count"]),
-        end=float(attributes["schedule_end"]),
-        open_ended=bool(attributes["schedule_open_ended"]),
-        spacing=float(attributes["schedule_spacing"]),
-        ratio=float(attributes["schedule_ratio"]),
-        index=int(attributes["schedule_index"]),
-    )
-    return Run(carry, schedule, float(attributes["seconds"]), bool(attributes["loose"]))
+    schedule = Schedule(**json.loads(saved.attrs["schedule"]))
+    return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]))

@@ -87,7 +87,7 @@ class DiffraxIntegrator:
 
     @_in_float64
     def begin(self) -> Carry:
-        return self._stepper.begin(self._start, self._constants, self._goals)
+        return self._stepper.begin(self._start, self._constants)
 
     @_in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -144,7 +144,7 @@ class DiffraxIntegrator:
         log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
         state = State(jnp.asarray(saved["hidden"]), log_norm, output)
         time, step = saved["clock"]
-        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, self._goals)
+        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants)
         first, second, at_smallest = saved["controller"]
         accepted, rejected = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)

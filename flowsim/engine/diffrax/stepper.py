@@ -73,29 +73,35 @@ class Stepper:
         return diffrax.PIDController(rtol=0.0, atol=self.rtol, norm=jnp.max, pcoeff=0.2, icoeff=0.5)
 
     @partial(jax.jit, static_argnums=0)
-    def begin(self, state: State, constants: Constants, goals: Goals) -> Carry:
+    def begin(self, state: State, constants: Constants) -> Carry:
         """The carry at time 0. The trial step is a fraction of the fastest neuron's time scale."""
         velocity = self.coordinates.field(state, constants)
         rate = jnp.max(self.coordinates.errors(state, state, velocity))
         step = jnp.where(rate > 0, FIRST_MOTION / rate, 1.0)
-        return self.resume(jnp.zeros(()), step, state, constants, goals)
+        return self.resume(jnp.zeros(()), step, state, constants)
 
     @partial(jax.jit, static_argnums=0)
-    def resume(self, time: jax.Array, step: jax.Array, state: State, constants: Constants, goals: Goals) -> Carry:
+    def resume(self, time: jax.Array, step: jax.Array, state: State, constants: Constants) -> Carry:
         """A carry that goes on from a saved state."""
-        step = jnp.where(goals.end > time, jnp.minimum(step, goals.end - time), step)
         solver_state = self.solver.init(self._term, time, time + step, state, constants)
         _, controller_state = self._controller.init(
             self._term, time, time + step, state, step, constants, self._term.vf, self._order
         )
-        dense = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)[
-            2
-        ]
+        first = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)
         return Carry(
-            time, step, state, solver_state, _arrays(controller_state), time, _zeros(dense),
-            accepted=jnp.zeros((), int), rejected=jnp.zeros((), int),
-            stalled=jnp.array(False), finite=jnp.array(True), reached=jnp.array(False),
-        )  # fmt: skip
+            time=time,
+            step=step,
+            state=state,
+            solver_state=solver_state,
+            controller_state=jax.tree.map(jnp.asarray, controller_state),
+            previous=time,
+            dense=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), first[2]),
+            accepted=jnp.zeros((), int),
+            rejected=jnp.zeros((), int),
+            stalled=jnp.array(False),
+            finite=jnp.array(True),
+            reached=jnp.array(False),
+        )
 
     @partial(jax.jit, static_argnums=0)
     def advance(
@@ -181,11 +187,3 @@ class Stepper:
 
 def _where(condition: jax.Array, yes: Any, no: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
-
-
-def _arrays(tree: Any) -> Any:
-    return jax.tree.map(jnp.asarray, tree)
-
-
-def _zeros(shapes: Any) -> Any:
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
