@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,8 +97,10 @@ class Problem:
 def build(scenario: Scenario) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
-    Raises ScenarioError where a file that the scenario names does not hold what it should.
+    Raises ScenarioError where a file that the scenario names does not hold what it should, or where the arrays would not
+    fit into this machine's memory.
     """
+    _check_memory(scenario)
     samples = SOURCES[scenario.data.kind](scenario)
     count = len(samples.targets)
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
@@ -109,3 +113,27 @@ def build(scenario: Scenario) -> Problem:
         bias=scenario.model.bias,
         trained_output=scenario.model.output == "trained",
     )
+
+
+def _check_memory(scenario: Scenario) -> None:
+    """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
+    data, width = scenario.data, scenario.model.width
+    if data.kind == "table":
+        return
+    sizes = {"data.samples": data.samples * data.dimension, "model.width": width * data.dimension}
+    available = _physical_memory()
+    too_large = [
+        (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
+        for key, entries in sizes.items()
+        if 8 * entries > available
+    ]
+    if too_large:
+        raise scenario.error(*too_large)
+
+
+def _physical_memory() -> float:
+    """Bytes of memory of this machine; inf where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf

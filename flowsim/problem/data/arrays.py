@@ -37,7 +37,7 @@ def read_array(path: Path, name: str) -> Floats:
         return arrays[name]
     try:
         if path.suffix == ".csv":
-            return _numbers(path.read_text(encoding="utf-8").splitlines())
+            return _numbers(path.read_text(encoding="utf-8-sig").splitlines())
         with path.open("rb") as file:
             return np.asarray(np.load(file, allow_pickle=False), dtype=float)
     except UNREADABLE as error:
@@ -56,7 +56,7 @@ def _numbers(lines: list[str]) -> Floats:
 
 
 def _csv(path: Path) -> dict[str, Any]:
-    header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+    header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
     names = [name.strip().strip('"') for name in header.split(",")]
     rows = _numbers(lines)
     if rows.shape[1] != len(names):
