@@ -39,7 +39,3 @@ class ScenarioError(FlowsimError):
 
 class UsageError(FlowsimError):
     """A request that cannot be carried out: a file in the way, a missing file, an unwritable folder."""
-
-
-class EngineError(FlowsimError):
-    """The chosen engine or solver cannot integrate this problem; the message says which one can."""

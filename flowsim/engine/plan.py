@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import EngineError
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 
@@ -29,7 +28,7 @@ class Plan:
 
 
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
-    """Resolve engine, solver and coordinates. Raises EngineError where what was asked for cannot work."""
+    """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
     coordinates, why_coordinates = _coordinates(problem)
     if flow.coordinates != "auto":
@@ -40,7 +39,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
         solver, why_solver = "tsit5", "the field has jumps, so a high order would not pay"
     if flow.solver != "auto":
         solver, why_solver = flow.solver, "as the scenario says"
-    _check(solver, coordinates, reduced)
+    _check(scenario, solver, coordinates, reduced)
     return Plan(
         engine="diffrax",
         solver=solver,
@@ -72,20 +71,20 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
     return "cartesian", "a neuron that its output weight outweighs may pass through zero"
 
 
-def _check(solver: str, coordinates: str, reduced: Reduced) -> None:
-    size = reduced.direction.size
+def _check(scenario: Scenario, solver: str, coordinates: str, reduced: Reduced) -> None:
+    size, problem = reduced.direction.size, reduced.problem
     if solver == "kvaerno5" and size > IMPLICIT_LIMIT:
-        raise EngineError(
-            f"flow.solver: kvaerno5 forms a dense Jacobian and is for up to {IMPLICIT_LIMIT} weights; "
-            f"this problem has {size} after reduction; use dopri8 or tsit5"
+        raise scenario.error(
+            (
+                "flow.solver",
+                f"kvaerno5 forms a dense Jacobian and is for up to {IMPLICIT_LIMIT} weights; "
+                f"this problem has {size} after reduction; use dopri8 or tsit5",
+            )
         )
-    if (
-        coordinates == "cartesian"
-        and reduced.problem.trained_output
-        and reduced.problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN)
-    ):
-        raise EngineError(
-            f"flow.coordinates: cartesian cannot resolve neurons of norm below {SMALLEST_CARTESIAN:g}; use polar"
+    underflows = problem.trained_output and problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN)
+    if coordinates == "cartesian" and underflows:
+        raise scenario.error(
+            ("flow.coordinates", f"cartesian cannot resolve neurons of norm below {SMALLEST_CARTESIAN:g}; use polar")
         )
 
 

@@ -83,10 +83,9 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
         if len(first) < len(targets):
             weight = np.bincount(representative, weights=weight).astype(float)
             inputs, targets = inputs[first], targets[first]
-    features, neurons = problem.inputs.shape[1], len(problem.weights.direction)
     direction, centers = problem.hidden_direction, problem.centers
     outside = None
-    outside_center = np.zeros((neurons, len(centers)))
+    outside_center = np.zeros((len(direction), len(centers)))
     basis = _span(inputs) if project else None
     if basis is not None:
         inside = direction @ basis
@@ -100,8 +99,8 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
         columns.append((np.ones((len(inputs), 1)), np.zeros((len(centers), 1)), problem.hidden_bias_direction[:, None]))
     if basis is not None:
         columns.append((np.zeros((len(inputs), 1)), np.zeros((len(centers), 1)), length))
-    inputs, centers, direction = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
-    assert basis is None or direction.shape[1] <= features + problem.bias
+    if len(columns) > 1:
+        inputs, centers, direction = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
     return Reduced(problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside)
 
 
