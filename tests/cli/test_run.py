@@ -74,11 +74,14 @@ BAD = {
     ),
     "a solver for small problems": (
         '[flow]\nsolver = "kvaerno5"\n[model]\nwidth = 500\n',
-        [r"flow\.solver: kvaerno5 .*"],
+        [r"b\.toml:2: flow\.solver: kvaerno5 .*"],
     ),
-    "more samples than fit": ("[data]\nsamples = 4000000000000000\n", [r".*data\.samples.*|.*memory.*"]),
-    "more samples than can be counted": ("[data]\nsamples = 40000000000000000000\n", [r".*data\.samples.*|.*memory.*"]),
-    "more neurons than fit": ("[model]\nwidth = 4000000000000\n", [r".*model\.width.*|.*memory.*"]),
+    "more samples than fit": ("[data]\nsamples = 4000000000000000\n", [r"b\.toml:2: data\.samples: needs .* GiB.*"]),
+    "more samples than can be counted": (
+        "[data]\nsamples = 40000000000000000000\n",
+        [r"b\.toml:2: data\.samples: needs .* GiB.*"],
+    ),
+    "more neurons than fit": ("[model]\nwidth = 4000000000000\n", [r"b\.toml:2: model\.width: needs .* GiB.*"]),
     "too much to keep": ("[observe]\ntimes = 1000000000\n", [r"this run would keep .* GiB.*"]),
 }
 
