@@ -17,6 +17,8 @@ from .status import RestWatch, Status, judge
 
 #: Wall seconds a compiled chunk should take: short enough for Ctrl-C, long enough to cost nothing.
 CHUNK_SECONDS = 0.25
+#: Wall seconds between two checkpoints: what a kill without warning can cost.
+CHECKPOINT_SECONDS = 300.0
 
 
 class Recording(Protocol):
@@ -51,12 +53,15 @@ def drive(
     run: Run,
     recording: Recording,
     progress: Callable[[Report], None],
+    checkpoint: Callable[[], None],
 ) -> Status:
     """Integrate until a goal is reached or the promise cannot be kept, and say which.
 
-    progress is called between chunks with the report. The instant at which the run stops is always kept.
+    progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
+    stops is always kept.
     """
     before, begun, attempts, rest = run.seconds, wall.monotonic(), 1, RestWatch(scenario)
+    written = begun
     report = integrator.report(run.carry)
     _keep_due(integrator, run, recording, report)
     with _interrupts() as interrupted:
@@ -74,6 +79,9 @@ def drive(
             status = judge(scenario, report, run.seconds, interrupted(), resting)
             if status is not None:
                 break
+            if wall.monotonic() - written >= CHECKPOINT_SECONDS:
+                checkpoint()
+                written = wall.monotonic()
     run.loose = recording.last_time != report.time
     if run.loose:
         recording.keep(integrator.now(run.carry), report)
@@ -109,20 +117,28 @@ def _rescale(tried: int, seconds: float) -> int:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag, so that a chunk ends cleanly; a second one interrupts at once."""
+    """Turn the first Ctrl-C, or a batch system's SIGTERM, into a flag, so that a chunk ends cleanly.
+
+    A second one acts at once.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    pressed = False
-    usual = signal.getsignal(signal.SIGINT)
+    told = False
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
     def note(number: int, frame: object) -> None:
-        nonlocal pressed
-        pressed = True
-        signal.signal(signal.SIGINT, usual)
+        nonlocal told
+        told = True
+        restore()
 
-    signal.signal(signal.SIGINT, note)
+    for number in usual:
+        signal.signal(number, note)
     try:
-        yield lambda: pressed
+        yield lambda: told
     finally:
-        signal.signal(signal.SIGINT, usual)
+        restore()

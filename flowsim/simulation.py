@@ -18,7 +18,7 @@ from .problem import Problem, Reduced, build, reduce
 from .results import attributes, check_writable, checkpoint, layout, open, write
 from .scenario import Scenario, loads, referenced_files
 from .schedule import Schedule
-from .status import Status
+from .status import RUNNING, Status
 
 Progress = Callable[[Report, float, str], None]
 Warn = Callable[[str], None]
@@ -75,12 +75,18 @@ def execute(
     else:
         carry = integrator.begin()
         flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size))
+
+    def checkpoint_run() -> None:
+        if output is not None:
+            write(_result(prepared, recorder, RUNNING, flow, integrator), output)
+
     status = drive(
         integrator,
         scenario,
         flow,
         recorder,
-        lambda report: progress(report, recorder.log_loss, recorder.phase) if progress else None,
+        progress=lambda report: progress(report, recorder.log_loss, recorder.phase) if progress else None,
+        checkpoint=checkpoint_run,
     )
     tree = _result(prepared, recorder, status, flow, integrator)
     if output is not None:
@@ -94,6 +100,7 @@ def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integra
         flow = checkpoint.restore(tree, integrator)
         trajectory = layout.trajectory_of(tree)
     recorder.restore(trajectory, drop_last=flow.loose)
+    flow.loose = False
     return flow
 
 
@@ -110,7 +117,7 @@ def _check_same(tree: xr.DataTree, prepared: Prepared, output: str) -> None:
 
 
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
-    trajectory = recorder.finish(complete=status.exit_code == 0)
+    trajectory = recorder.trajectory(complete=status.exit_code == 0)
     root = layout.root(trajectory, prepared.setting)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}

@@ -23,6 +23,12 @@ class Status:
     exit_code: int = 0
 
 
+#: What stands in a file that a run writes while it goes on.
+RUNNING = Status(
+    "running", "not finished when this was written", "if nothing runs any more, --resume goes on from here", 3
+)
+
+
 def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool, resting: bool) -> Status | None:
     """How the run has ended, or None while it goes on."""
     return (

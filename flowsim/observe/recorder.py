@@ -174,24 +174,25 @@ class Recorder:
             if index % self._stride:
                 self._weights[index] = None
 
-    def finish(self, complete: bool) -> Trajectory:
-        """Everything kept, as arrays; the recorder is empty afterwards.
+    def trajectory(self, complete: bool) -> Trajectory:
+        """Everything kept so far, as arrays.
 
         An incomplete run gives all weights that are held, so that a resumed one has the same to choose from.
         """
         wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
-        if wanted and self._weights[-1] is None and self._latest is not None:
-            self._weights[-1] = self._lift(self._latest.snapshot)
-        held = [index for index, weights in enumerate(self._weights) if weights is not None] if wanted else []
-        if complete and len(held) > wanted:
-            held = [held[round(place)] for place in np.linspace(0, len(held) - 1, wanted)]
-        weights = [kept for index in held if (kept := self._weights[index]) is not None]
+        held = dict(enumerate(self._weights))
+        if self._latest is not None and held[len(held) - 1] is None:
+            held[len(held) - 1] = self._lift(self._latest.snapshot)
+        indices = [index for index, weights in held.items() if weights is not None] if wanted else []
+        if complete and len(indices) > wanted:
+            indices = [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
+        weights = [kept for index in indices if (kept := held[index]) is not None]
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
             time=np.array(self._times),
-            variables={name: np.array(self._variables.pop(name)) for name in list(self._variables)},
+            variables={name: np.array(values) for name, values in self._variables.items()},
             numerics={name: np.array(values) for name, values in self._numerics.items()},
-            kept_weights=np.array(held, dtype=np.int64),
+            kept_weights=np.array(indices, dtype=np.int64),
             direction=np.array([direction for direction, _ in weights]).reshape(-1, neurons, features),
             bias=np.array([bias for _, bias in weights]).reshape(-1, neurons),
         )

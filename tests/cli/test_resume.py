@@ -26,6 +26,7 @@ RUNS = {
     "three snapshots of many instants": ["observe.times=50", "observe.snapshots=3"],
     "cartesian, with a bias": ['flow.coordinates="cartesian"', "model.bias=true"],
     "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
+    "instants spaced logarithmically": ['observe.spacing="log"', 'observe.snapshots="all"'],
     "kvaerno5": ['flow.solver="kvaerno5"', "model.width=2"],
 }
 

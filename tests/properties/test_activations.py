@@ -63,7 +63,7 @@ def test_the_response_is_the_definition_with_the_norm_taken_out(model, s, log_no
     value, _ = respond(activation, s, log_norm)
     expected = definition(model, s, log_norm)
     # what underflows in the definition is no measure of the response
-    assert math.exp(activation.homogeneity * log_norm) * value == pytest.approx(expected, rel=1e-9, abs=1e-290)
+    assert math.exp(activation.homogeneity * log_norm) * value == pytest.approx(expected, rel=1e-12, abs=1e-290)
 
 
 @given(model=models, s=cosines, log_norm=log_norms)

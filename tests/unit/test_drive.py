@@ -66,7 +66,9 @@ def driven(small, report_at):
     ) -> tuple[Status, Kept, Run]:
         scenario = small(**{"observe__times": 5, **overrides})
         run, kept = Run(0.0, Schedule.of(scenario, 0.01)), Kept()
-        status = drive(Walk(report_at, wall, fields or {}, growth), scenario, run, kept, lambda report: None)
+        status = drive(
+            Walk(report_at, wall, fields or {}, growth), scenario, run, kept, lambda report: None, lambda: None
+        )
         return status, kept, run
 
     return make
@@ -145,11 +147,11 @@ def test_the_wall_time_is_a_budget_and_adds_up(driven, small, report_at):
     assert (status.name, status.exit_code) == ("wall_time_limit", 3)
     assert kept.times[-1] < 1e9
     before, scenario = run.seconds, small(flow__until={"time": 1e9}, flow__wall_time=1e-9)
-    drive(Walk(report_at), scenario, run, kept, lambda report: None)
+    drive(Walk(report_at), scenario, run, kept, lambda report: None, lambda: None)
     assert run.seconds > before > 0
 
 
 def test_progress_is_told_at_least_once_and_last_of_the_end(small, report_at):
     scenario, told = small(flow__until={"time": 10.0}), []
-    drive(Walk(report_at), scenario, Run(0.0, Schedule.of(scenario, 0.01)), Kept(), told.append)
+    drive(Walk(report_at), scenario, Run(0.0, Schedule.of(scenario, 0.01)), Kept(), told.append, lambda: None)
     assert told[-1].time == 10

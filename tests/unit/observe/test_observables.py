@@ -199,6 +199,14 @@ def test_observables_are_scaled_not_lost_at_a_scale_of_1e_minus_300(small, setti
     np.testing.assert_array_equal(value("loss", tiny, moved(tiny, 0.0)), 0.5)
 
 
+def test_a_sample_that_occurs_often_counts_as_often(on_table, setting_of, moved):
+    table = {"x": np.array([[1.0], [1.0], [1.0], [-1.0]]), "y": np.ones(4), "cluster": np.zeros(4)}
+    setting = setting_of(on_table(table))
+    start = moved(setting, 0.0)
+    expected = np.where(setting.problem.hidden > 0, 0.75, 0.25)
+    np.testing.assert_array_equal(value("active_fraction", setting, start), expected)
+
+
 def test_logarithmic_companions_are_logarithms(small, setting_of, moved):
     setting = setting_of(small())
     snapshot = moved(setting, 1.0)

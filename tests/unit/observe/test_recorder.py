@@ -26,7 +26,7 @@ def filled(recorder_of, moved, report_at):
     [("none", []), ("ends", [0, 10]), ("all", list(range(11))), (2, [0, 10]), (11, list(range(11)))],
 )
 def test_weights_are_held_at_the_instants_asked_for(small, filled, snapshots, held):
-    kept = filled(small(observe__snapshots=snapshots), 11).finish(complete=True)
+    kept = filled(small(observe__snapshots=snapshots), 11).trajectory(complete=True)
     assert kept.kept_weights.tolist() == held
     assert kept.direction.shape == (len(held), 6, 12)
 
@@ -34,7 +34,9 @@ def test_weights_are_held_at_the_instants_asked_for(small, filled, snapshots, he
 @pytest.mark.parametrize("instants", [7, 50])
 @pytest.mark.parametrize("wanted", [3, 4, 5, 7])
 def test_a_number_of_snapshots_is_kept_with_both_ends_and_no_large_gap(small, filled, wanted, instants):
-    held = filled(small(observe={"times": instants, "snapshots": wanted}), instants).finish(complete=True).kept_weights
+    held = (
+        filled(small(observe={"times": instants, "snapshots": wanted}), instants).trajectory(complete=True).kept_weights
+    )
     assert (len(held), held[0], held[-1]) == (wanted, 0, instants - 1)
     assert np.diff(held).max() <= 2 * (instants - 1) / (wanted - 1)
 
@@ -43,7 +45,7 @@ def test_weights_are_held_in_the_original_features(small, filled, moved):
     recording = filled(small(data__dimension=60, observe__snapshots="all"), 3)
     assert recording.setting.reduced.projected
     expected, _ = recording.setting.reduced.lift(moved(recording.setting, 0.02).direction)
-    kept = recording.finish(complete=True)
+    kept = recording.trajectory(complete=True)
     np.testing.assert_array_equal(kept.direction[2], expected)
     np.testing.assert_allclose(kept.direction[0], recording.setting.problem.hidden_direction, atol=1e-14)
 
@@ -51,7 +53,7 @@ def test_weights_are_held_in_the_original_features(small, filled, moved):
 def test_thinning_drops_every_other_instant_the_second_first(small, filled):
     recording = filled(small(observe__snapshots="all", flow__until={"loss": 0.1}), 7)
     recording.thin()
-    kept = recording.finish(complete=True)
+    kept = recording.trajectory(complete=True)
     np.testing.assert_array_equal(kept.time, [0.0, 0.02, 0.04, 0.06])
     np.testing.assert_array_equal(kept.numerics["steps"], [0, 2, 4, 6])
     assert {len(values) for values in kept.variables.values()} == {4}
@@ -63,7 +65,7 @@ def test_too_many_samples_are_summarised_by_the_quantiles_of_each_cluster(small,
     # merged samples count as often as they occur
     recording = filled(small(data__noise={"total": 0.0}, data__label_noise=0.25), 2)
     setting = recording.setting
-    kept = recording.finish(complete=True)
+    kept = recording.trajectory(complete=True)
     assert not {"margin", "loss_derivative"} & set(kept.variables)
     margin = Instant(setting, moved(setting, 0.01)).margin[setting.reduced.representative]
     for cluster in range(4):
@@ -73,14 +75,14 @@ def test_too_many_samples_are_summarised_by_the_quantiles_of_each_cluster(small,
 
 def test_where_clusters_are_unknown_the_quantiles_are_of_all_samples(on_table, filled, monkeypatch):
     monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 0)
-    kept = filled(on_table({"x": np.eye(4), "y": np.ones(4)}), 2).finish(complete=True)
+    kept = filled(on_table({"x": np.eye(4), "y": np.ones(4)}), 2).trajectory(complete=True)
     assert kept.variables["margin_quantile"].shape == (2, len(QUANTILES))
 
 
 def test_a_cluster_without_samples_has_no_quantiles(on_table, filled, monkeypatch):
     monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 0)
     table = {"x": np.eye(4), "y": np.ones(4), "cluster": np.array([0, 0, 2, 2]), "centers": np.eye(4)[:3]}
-    quantiles = filled(on_table(table), 2).finish(complete=True).variables["margin_quantile"]
+    quantiles = filled(on_table(table), 2).trajectory(complete=True).variables["margin_quantile"]
     assert np.isnan(quantiles[:, 1]).all()
     assert np.isfinite(quantiles[:, [0, 2]]).all()
 
@@ -91,16 +93,16 @@ def test_a_recorder_taken_up_again_ends_with_what_it_would_have_had(
     small, filled, recorder_of, moved, report_at, snapshots, loose
 ):
     scenario = small(observe={"times": 50, "snapshots": snapshots, "variables": ["log_norm"]})
-    whole = filled(scenario, 50).finish(complete=True)
+    whole = filled(scenario, 50).trajectory(complete=True)
     for cut in range(1, 50, 6):
         first = filled(scenario, cut)
         if loose:
             first.keep(moved(first.setting, cut / 100 - 0.005), report_at(cut / 100 - 0.005))
         second = recorder_of(scenario)
-        second.restore(first.finish(complete=False), drop_last=loose)
+        second.restore(first.trajectory(complete=False), drop_last=loose)
         for time in range(cut, 50):
             second.keep(moved(second.setting, time / 100), report_at(time / 100, steps=time))
-        again = second.finish(complete=True)
+        again = second.trajectory(complete=True)
         np.testing.assert_array_equal(again.time, whole.time)
         np.testing.assert_array_equal(again.numerics["steps"], whole.numerics["steps"])
         np.testing.assert_array_equal(again.variables["log_norm"], whole.variables["log_norm"])

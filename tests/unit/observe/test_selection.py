@@ -93,7 +93,7 @@ def test_the_size_foretold_is_the_size_kept(small, recorder_of, moved, report_at
     filled = recorder_of(small(observe__snapshots=snapshots))
     for time in range(11):
         filled.keep(moved(filled.setting, time), report_at(time))
-    kept = filled.finish(complete=True)
+    kept = filled.trajectory(complete=True)
     size = sum(values.nbytes for values in kept.variables.values()) + kept.direction.nbytes
     assert size == filled.selection.bytes
 

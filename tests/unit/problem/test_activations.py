@@ -7,6 +7,7 @@ import pytest
 
 import flowsim
 from flowsim.problem.networks import ACTIVATIONS
+from flowsim.problem.networks.tanh import LINEAR_BELOW
 
 
 def activation(**model: object):
@@ -71,7 +72,7 @@ def test_a_huge_tanh_neuron_is_saturated():
 
 @pytest.mark.parametrize("s", [1e-3, 0.7, 30.0])
 def test_tanh_has_no_jump_where_its_linear_part_begins(s):
-    below, above = (response(s, log_norm=-20.0 + shift, activation="tanh") for shift in (-1e-9, 1e-9))
+    below, above = (response(s, log_norm=LINEAR_BELOW + shift, activation="tanh") for shift in (-1e-9, 1e-9))
     assert below == pytest.approx(above, rel=1e-14)
 
 

@@ -33,6 +33,20 @@ def test_numbers_stay_the_same_from_version_to_version():
     )
 
 
+def test_no_two_draws_share_a_name(small, monkeypatch):
+    names = []
+
+    def noted(seed, name):
+        names.append(name)
+        return stream(seed, name)
+
+    for module in ("data.gaussian_mixture", "initial"):
+        monkeypatch.setattr(f"flowsim.problem.{module}.stream", noted)
+    flowsim.build(small(data__balanced=False, init={"shape": "nudged", "balanced": False}))
+    assert len(names) >= 7
+    assert len(set(names)) == len(names)
+
+
 def arrays(problem: flowsim.Problem) -> dict[str, np.ndarray]:
     weights = problem.weights
     return {

@@ -120,7 +120,7 @@ def test_quantiles_have_their_own_dimension(small, recorder_of, moved, report_at
     monkeypatch.setattr("flowsim.observe.recorder.PER_SAMPLE_LIMIT", 0)
     recording = recorder_of(small())
     recording.keep(moved(recording.setting, 0.0), report_at(0.0))
-    run = layout.root(recording.finish(complete=True), recording.setting)
+    run = layout.root(recording.trajectory(complete=True), recording.setting)
     assert run["margin_quantile"].dims == ("time", "cluster", "quantile")
     assert (run["quantile"][0], run["quantile"][-1]) == (0, 1)
     assert "sample" not in run.dims

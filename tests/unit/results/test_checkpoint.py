@@ -1,0 +1,51 @@
+"""A run that dies without warning has left a file from which it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import flowsim
+from flowsim import drive
+
+
+class Killed(Exception):
+    """Stands for the end of the process: nothing of the run is carried on past it."""
+
+
+@pytest.mark.parametrize("snapshots", ["ends", "all", 3])
+def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch, snapshots):
+    monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+    scenario = small(observe={"times": 21, "snapshots": snapshots})
+    output = tmp_path / "run.nc"
+
+    def kill(report, log_loss, phase):
+        if report.time > 12:
+            raise Killed
+
+    with pytest.raises(Killed):
+        flowsim.run(scenario, output, progress=kill)
+    with flowsim.open(output) as left:
+        assert left.attrs["status"] == "running"
+        assert 0 < left["time"].values[-1] < 30
+    resumed = flowsim.run(scenario, output, resume=True)
+    undisturbed = flowsim.run(scenario)
+    assert resumed.attrs["status"] == "done"
+    xr.testing.assert_equal(resumed.to_dataset(), undisturbed.to_dataset())
+    xr.testing.assert_equal(resumed["numerics"].to_dataset(), undisturbed["numerics"].to_dataset())
+    assert "checkpoint" not in resumed.children
+
+
+def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+    output, reached = tmp_path / "run.nc", []
+
+    def look(report, log_loss, phase):
+        if output.exists():
+            with flowsim.open(output) as tree:
+                reached.append(float(tree["time"].values[-1]))
+
+    flowsim.run(small(observe__times=11), output, progress=look)
+    assert len(set(reached)) > 3
+    assert np.all(np.diff(reached) >= 0)
