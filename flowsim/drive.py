@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from .engine import Integrator, Report, Snapshot
 from .scenario import Scenario
 from .schedule import Schedule
-from .status import RestWatch, Status, judge
+from .status import Status, judge
 
 #: Wall seconds a compiled chunk should take: short enough for Ctrl-C, long enough to cost nothing.
 CHUNK_SECONDS = 0.25
@@ -60,7 +60,7 @@ def drive(
     progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
     stops is always kept.
     """
-    before, begun, attempts, rest = run.seconds, wall.monotonic(), 1, RestWatch(scenario)
+    before, begun, attempts = run.seconds, wall.monotonic(), 1
     written = begun
     report = integrator.report(run.carry)
     _keep_due(integrator, run, recording, report)
@@ -75,8 +75,7 @@ def drive(
             _keep_due(integrator, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
-            resting = rest.reached(report, lambda: integrator.now(run.carry))
-            status = judge(scenario, report, run.seconds, interrupted(), resting)
+            status = judge(scenario, report, run.seconds, interrupted())
             if status is not None:
                 break
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:

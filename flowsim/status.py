@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from .engine import Report, Snapshot
+from .engine import Report
 from .scenario import Scenario
-
-#: A run without an end in time is at rest when nothing moves by more than this, or than rtol, while its time doubles.
-STILL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -29,13 +25,9 @@ RUNNING = Status(
 )
 
 
-def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool, resting: bool) -> Status | None:
+def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool) -> Status | None:
     """How the run has ended, or None while it goes on."""
-    return (
-        _goal(scenario, report)
-        or _failure(scenario, report, resting)
-        or _budget(scenario, report, seconds, interrupted)
-    )
+    return _goal(scenario, report) or _failure(scenario, report) or _budget(scenario, report, seconds, interrupted)
 
 
 def _goal(scenario: Scenario, report: Report) -> Status | None:
@@ -49,8 +41,8 @@ def _goal(scenario: Scenario, report: Report) -> Status | None:
     return None
 
 
-def _failure(scenario: Scenario, report: Report, resting: bool) -> Status | None:
-    if resting or (report.stalled and math.isinf(report.step_size)):
+def _failure(scenario: Scenario, report: Report) -> Status | None:
+    if report.stalled and math.isinf(report.step_size):
         return Status(
             "at_rest",
             f"the flow came to rest {_where(report)}, before reaching its {_goals(scenario)}",
@@ -101,24 +93,3 @@ def _where(report: Report) -> str:
 
 def _goals(scenario: Scenario) -> str:
     return " or ".join(name for name in scenario.flow.until.goals if name != "steps") or "steps"
-
-
-class RestWatch:
-    """Tells when a run without an end in time has come to rest: when, while its time doubled, no neuron moved.
-
-    A solver held back by stability never stops by itself: it goes on around a point of rest in steps of the same size.
-    """
-
-    def __init__(self, scenario: Scenario):
-        self._watching = scenario.flow.until.time is None
-        self._still = min(scenario.flow.rtol, STILL)
-        self._reference: Snapshot | None = None
-
-    def reached(self, report: Report, now: Callable[[], Snapshot]) -> bool:
-        """Whether the flow is at rest; `now` gives the state of the report."""
-        if not self._watching or report.time == 0:
-            return False
-        if self._reference is not None and report.time < 2 * self._reference.time:
-            return False
-        before, self._reference = self._reference, now()
-        return before is not None and self._reference.distance(before) < self._still

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
+from .targets import target_cluster
 
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
@@ -73,6 +74,8 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
 
 def _check(scenario: Scenario, solver: str, coordinates: str, reduced: Reduced) -> None:
     size, problem = reduced.direction.size, reduced.problem
+    if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
+        raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
     if solver == "kvaerno5" and size > IMPLICIT_LIMIT:
         raise scenario.error(
             (

@@ -102,7 +102,8 @@ class Instant:
 
     @property
     def loss_derivative(self) -> Floats:
-        return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+        with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
+            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
 
     @cached_property
     def log_loss(self) -> float:

@@ -17,7 +17,14 @@ GROUP = "checkpoint"
 
 def save(run: Run, integrator: Integrator) -> xr.Dataset:
     arrays = integrator.save(run.carry)
-    variables = {name: (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array) for name, array in arrays.items()}
+    variables = {
+        name: (
+            tuple(f"{name}_{axis}" for axis in range(array.ndim)),
+            array,
+            {"long_name": f"{name.replace('_', ' ')} of the solver, as its engine keeps it", "units": "1"},
+        )
+        for name, array in arrays.items()
+    }
     schedule = json.dumps(asdict(run.schedule))
     return xr.Dataset(variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds})
 

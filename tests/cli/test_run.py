@@ -76,6 +76,10 @@ BAD = {
         '[flow]\nsolver = "kvaerno5"\n[model]\nwidth = 500\n',
         [r"b\.toml:2: flow\.solver: kvaerno5 .*"],
     ),
+    "an alignment that no neuron can reach": (
+        '[data]\npositive = 0\n[init]\nsigns = "half"\n[model]\nwidth = 1\n[flow]\nuntil = { alignment = 0.9 }\n',
+        [r"b\.toml:8: flow\.until\.alignment: .*"],
+    ),
     "more samples than fit": ("[data]\nsamples = 4000000000000000\n", [r"b\.toml:2: data\.samples: needs .* GiB.*"]),
     "more samples than can be counted": (
         "[data]\nsamples = 40000000000000000000\n",

@@ -17,12 +17,11 @@ from flowsim.status import Status
 
 @dataclass
 class Walk:
-    """A neuron that grows by `growth` in a unit of time, up to time `wall`, where the report is as `fields` say."""
+    """A neuron that grows by 1 in a unit of time, up to time `wall`, where the report is as `fields` say."""
 
     report_at: Callable[..., Report]
     wall: float = np.inf
     fields: dict[str, Any] = field(default_factory=dict)
-    growth: float = 1.0
 
     def advance(self, time: float, stop: float, attempts: int) -> float:
         while time < stop and attempts and time < self.wall:
@@ -35,7 +34,7 @@ class Walk:
 
     def at(self, time: float, inside: float) -> Snapshot:
         assert time - 1 <= inside <= time, "an instant outside of the last step cannot be interpolated"
-        size = np.array([self.growth * inside])
+        size = np.array([inside])
         return Snapshot(inside, np.ones((1, 1)), size, np.ones(1), size)
 
     def now(self, time: float) -> Snapshot:
@@ -61,14 +60,10 @@ class Kept:
 
 @pytest.fixture
 def driven(small, report_at):
-    def make(
-        wall: float = np.inf, fields: dict[str, Any] | None = None, growth: float = 1.0, **overrides
-    ) -> tuple[Status, Kept, Run]:
+    def make(wall: float = np.inf, fields: dict[str, Any] | None = None, **overrides) -> tuple[Status, Kept, Run]:
         scenario = small(**{"observe__times": 5, **overrides})
         run, kept = Run(0.0, Schedule.of(scenario, 0.01)), Kept()
-        status = drive(
-            Walk(report_at, wall, fields or {}, growth), scenario, run, kept, lambda report: None, lambda: None
-        )
+        status = drive(Walk(report_at, wall, fields or {}), scenario, run, kept, lambda report: None, lambda: None)
         return status, kept, run
 
     return make
@@ -132,14 +127,6 @@ def test_a_flow_that_cannot_go_on_ends_with_its_cause_and_a_remedy_and_keeps_wha
     assert status.remedy
     # the last instant is none of the schedule's
     assert (kept.times, run.loose) == ([0, 2.5, 4], True)
-
-
-def test_a_flow_without_an_end_in_time_that_moves_no_more_has_come_to_rest(driven):
-    status, kept, _ = driven(growth=0.0, flow__until={"loss": 0.1, "steps": 10**6})
-    assert (status.name, status.exit_code) == ("at_rest", 3)
-    assert kept.steps[-1] < 10**6
-    # with an end in time it is as well there as anywhere
-    assert driven(growth=0.0, flow__until={"time": 100.0})[0].name == "done"
 
 
 def test_the_wall_time_is_a_budget_and_adds_up(driven, small, report_at):
