@@ -26,7 +26,9 @@ def find(name: str) -> Path:
     known = shipped()
     name = name.removesuffix(".toml")
     if name not in known:
-        raise UsageError(f'no shipped scenario is called "{name}"; {nearest(name, known)}see flowsim list')
+        within = [other for other in known if name and name in other]
+        hint = f'did you mean "{within[0]}"? ' if within else nearest(name, known)
+        raise UsageError(f'no shipped scenario is called "{name}"; {hint}see flowsim list')
     return known[name]
 
 

@@ -44,3 +44,8 @@ def test_the_schema_beside_the_shipped_scenarios_is_the_current_one():
     for name, file in shipped().items():
         directive = file.read_text(encoding="utf-8").partition("\n")[0]
         assert (file.parent / directive.removeprefix("#:schema ")).resolve() == (folder / FILE_NAME).resolve(), name
+
+
+def test_a_part_of_a_name_is_enough_for_a_hint():
+    with pytest.raises(flowsim.UsageError, match='did you mean "min_vidal_2025/fig6_nudged_init"'):
+        find("fig6")
