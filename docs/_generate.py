@@ -11,7 +11,7 @@ from typing import Any
 
 from flowsim.analysis.phases import ALIGNED, CONVERGED
 from flowsim.drive import CHECKPOINT_SECONDS
-from flowsim.engine.plan import IMPLICIT_LIMIT, SMALLEST_CARTESIAN
+from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALLEST_CARTESIAN
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.results.layout import COORDINATES, WEIGHTS
@@ -44,6 +44,7 @@ def constants() -> dict[str, str]:
         "grown": f"{GROWN:g}",
         "implicit_limit": str(IMPLICIT_LIMIT),
         "log_span": f"{LOG_SPAN:,.0f}",
+        "mixed_rtol": f"{MIXED_RTOL:g}",
         "checkpoint_minutes": f"{CHECKPOINT_SECONDS / 60:g}",
         "memory_limit": f"{MEMORY_LIMIT / 2**30:g} GiB",
         "per_sample_limit": f"{PER_SAMPLE_LIMIT:,}",

@@ -13,6 +13,8 @@ from .targets import target_cluster
 
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
+#: What float32 products can give: a few times their rounding error.
+MIXED_RTOL = 1e-6
 #: Below this norm the velocities of Cartesian weights, which are products with output weights as small, underflow.
 SMALLEST_CARTESIAN = 1e-250
 
@@ -50,7 +52,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
             f"solver {solver}: {why_solver}",
             f"coordinates {coordinates}: {why_coordinates}",
         ),
-        warnings=tuple(_warnings(problem)),
+        warnings=tuple(_warnings(scenario, problem)),
     )
 
 
@@ -91,7 +93,13 @@ def _check(scenario: Scenario, solver: str, coordinates: str, reduced: Reduced) 
         )
 
 
-def _warnings(problem: Problem) -> Iterator[str]:
+def _warnings(scenario: Scenario, problem: Problem) -> Iterator[str]:
+    flow = scenario.flow
+    if flow.precision == "mixed" and flow.rtol < MIXED_RTOL:
+        yield (
+            f"precision mixed cannot keep rtol = {flow.rtol:g}: float32 products are good for about {MIXED_RTOL:g}. "
+            "Steps will shrink to push rounding below the tolerance; use float64 or a larger rtol."
+        )
     if not problem.activation.smooth:
         yield (
             f"{problem.activation.name} has a kink, so the field jumps where <w_j, x_i> = 0. This engine takes the "

@@ -55,7 +55,9 @@ class Flow(Section):
         description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves",
     )
     clock: Literal["auto", "time"] = Field("auto", description="the independent variable of the solver")
-    precision: Literal["float64"] = Field("float64", description="of the state, the data and the matrix products")
+    precision: Literal["float64", "mixed"] = Field(
+        "float64", description='"mixed" computes the two matrix products in float32 and everything else in float64'
+    )
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"
     )

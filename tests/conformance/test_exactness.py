@@ -99,3 +99,22 @@ def test_a_run_is_float64_whatever_the_user_s_default(small):
     with jax.enable_x64(True):
         again = flowsim.run(small()).dataset
     np.testing.assert_array_equal(once["log_norm"], again["log_norm"])
+
+
+@pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
+@pytest.mark.parametrize("scale", [1e-2, 1e-100])
+def test_mixed_precision_keeps_a_tolerance_that_float32_products_can_give(small, coordinates, scale):
+    end = 30.0 if scale == 1e-2 else 2000.0
+    options = {"init__scale": scale, "flow__coordinates": coordinates, "flow__until": {"time": end}}
+    exact = flowsim.run(small(flow__rtol=1e-10, **options)).dataset
+    mixed = flowsim.run(small(flow__rtol=1e-5, flow__precision="mixed", **options)).dataset
+    assert mixed["cosine"].dtype == np.float64
+    np.testing.assert_allclose(mixed["direction"], exact["direction"], atol=1e-5)
+    np.testing.assert_allclose(mixed["log_norm"], exact["log_norm"], atol=1e-3)
+    # it is another computation: the products' rounding shows
+    assert np.abs(mixed["log_norm"] - exact["log_norm"]).max() > 1e-9
+
+
+def test_mixed_precision_says_when_more_is_asked_than_it_can_give(small):
+    with pytest.warns(UserWarning, match="precision mixed cannot keep rtol = 1e-08"):
+        flowsim.run(small(flow__precision="mixed", flow__rtol=1e-8, flow__until={"time": 0.1}))

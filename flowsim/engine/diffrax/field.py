@@ -22,15 +22,28 @@ from ...problem.networks import Activation
 
 
 class Data(NamedTuple):
-    """The arrays of the problem on the device. inputs (n', r); the rest (n',)."""
+    """The arrays of the problem on the device. inputs (n', r), of the type that products have; the rest (n',)."""
 
     inputs: jax.Array
     targets: jax.Array
     weight: jax.Array
 
     @classmethod
-    def of(cls, reduced: Reduced) -> Data:
-        return cls(*map(jnp.asarray, (reduced.inputs, reduced.targets, reduced.sample_weight)))
+    def of(cls, reduced: Reduced, precision: str = "float64") -> Data:
+        inputs = jnp.asarray(reduced.inputs, jnp.float32 if precision == "mixed" else jnp.float64)
+        return cls(inputs, jnp.asarray(reduced.targets), jnp.asarray(reduced.sample_weight))
+
+    def project(self, direction: jax.Array) -> jax.Array:
+        """(m, n'): <u_j, x_i> for unit directions (m, r)."""
+        return (direction.astype(self.inputs.dtype) @ self.inputs.T).astype(direction.dtype)
+
+    def gather(self, pull: jax.Array) -> jax.Array:
+        """(m, r): sum_i pull_ji x_i for (m, n'), scaled so that nothing underflows in the product's type."""
+        if pull.dtype == self.inputs.dtype:
+            return pull @ self.inputs
+        largest = jnp.max(jnp.abs(pull), axis=1, keepdims=True)
+        scale = jnp.where(largest > 0, largest, 1.0)
+        return scale * ((pull / scale).astype(self.inputs.dtype) @ self.inputs).astype(pull.dtype)
 
 
 class Drift(NamedTuple):
@@ -64,7 +77,7 @@ class Network:
         response, slope = self._response(direction, log_norm, data)
         outputs = self._sum(response, log_norm, ratio)
         pull = -data.weight * self.loss.derivative(outputs, data.targets, jnp)
-        force = (slope * pull) @ data.inputs
+        force = data.gather(slope * pull)
         along = jnp.sum(force * direction, axis=1)
         total = response @ pull if activation.degree is None else along / activation.degree
         radial = along if activation.degree is None else activation.homogeneity * total
@@ -76,7 +89,7 @@ class Network:
         )
 
     def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
-        return self.activation.response(direction @ data.inputs.T, log_norm[:, None], jnp)
+        return self.activation.response(data.project(direction), log_norm[:, None], jnp)
 
     def _sum(self, response: jax.Array, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
         return (ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)) @ response

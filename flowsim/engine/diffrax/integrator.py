@@ -81,7 +81,9 @@ class DiffraxIntegrator:
             watch_alignment=until.alignment is not None,
         )
         weights = problem.weights
-        self._constants = Constants(Data.of(reduced), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log))
+        self._constants = Constants(
+            Data.of(reduced, flow.precision), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
+        )
         self._watch = _watch(reduced)
         self._start = coordinates.start(reduced)
 
