@@ -2,7 +2,7 @@
 
     python benchmarks/profile_evaluation.py
 
-The products are timed by themselves, in the same JAX, float64 and run; of each time the best of several rounds counts.
+The products are timed by themselves, in the same JAX, precision and run; of each time the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,14 @@ ROUNDS = 20
 
 
 def main() -> None:
-    scenario = flowsim.loads(SCENARIO)
+    print(f"cores: {cores()}, {platform.machine()}, JAX {jax.__version__}; best of {ROUNDS} rounds")
+    exact, mixed = profile("float64"), profile("mixed")
+    print(f"an evaluation in mixed precision takes {mixed / exact:.2f} of one in float64")
+
+
+def profile(precision: str) -> float:
+    """Print the shares of one precision; seconds of a field evaluation."""
+    scenario = flowsim.loads(SCENARIO, overrides={"flow.precision": precision, "flow.rtol": 1e-5})
     prepared = Prepared(scenario)
     integrator: Any = make(scenario, prepared.reduced, prepared.plan)
     # the first step evaluates once more than the others
@@ -61,6 +68,7 @@ def main() -> None:
         inputs, directions = constants.data.inputs, carry.state.hidden
         field = jax.jit(integrator._stepper.coordinates.field)
         forward, backward = jax.jit(lambda u, x: u @ x.T), jax.jit(lambda s, x: s @ x)
+        directions = directions.astype(inputs.dtype)
         slopes = forward(directions, inputs)
         seconds = fastest(
             {
@@ -72,11 +80,13 @@ def main() -> None:
         )
     products = seconds["forward"] + seconds["backward"]
     per_evaluation = seconds["step"] / evaluations
-    print(f"{inputs.shape[0]} samples, {inputs.shape[1]} features, {directions.shape[0]} neurons, {inputs.dtype}")
-    print(f"cores: {cores()}, {platform.machine()}, JAX {jax.__version__}; best of {ROUNDS} rounds")
+    print(
+        f"{inputs.shape[0]} samples, {inputs.shape[1]} features, {directions.shape[0]} neurons, precision {precision}"
+    )
     print(f"products U X^T and S X       {1e3 * seconds['forward']:8.2f} ms + {1e3 * seconds['backward']:.2f} ms")
     for what, whole in (("field evaluation", seconds["field"]), (f"step / {evaluations} evaluations", per_evaluation)):
         print(f"{what:<28} {1e3 * whole:8.2f} ms, of which the products are {100 * products / whole:.0f} %")
+    return seconds["field"]
 
 
 def fastest(functions: dict[str, Callable[[], Any]]) -> dict[str, float]:
