@@ -26,6 +26,7 @@ docs: $(VENV)/.docs ## the site, in docs/_build
 
 bench: $(VENV)/.bench ## flowsim beside its peers, in one run
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py --scale 1e-12 --time 900
 	$(BIN)/python benchmarks/profile_evaluation.py
 
 clean:
