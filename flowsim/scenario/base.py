@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -26,8 +26,16 @@ class Section(BaseModel):
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
 
 
-def broken_rules(problems: Iterable[tuple[str, str]]) -> None:
-    """Raise one validation error that carries every broken cross-field rule as (key, message)."""
-    found = list(problems)
+class Broken(NamedTuple):
+    """A broken rule between keys. key: the one to change; reads: the others that the rule looked at."""
+
+    key: str
+    message: str
+    reads: tuple[str, ...] = ()
+
+
+def refuse(broken: Iterable[Broken]) -> None:
+    """Raise one validation error that carries every broken rule."""
+    found = list(broken)
     if found:
-        raise PydanticCustomError("rules", "{count} rules broken", {"count": len(found), "problems": found})
+        raise PydanticCustomError("rules", "{count} rules broken", {"count": len(found), "broken": found})

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Count, Fraction, NonNegative, Positive, Section, broken_rules
+from .base import Broken, Count, Fraction, NonNegative, Positive, Section, refuse
 
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
+ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)"
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
 
 
@@ -33,14 +34,7 @@ class Noise(Section):
     @model_validator(mode="after")
     def _one_convention(self) -> Noise:
         if (self.total is None) == (self.per_coordinate is None):
-            broken_rules(
-                [
-                    (
-                        "",
-                        "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)",
-                    )
-                ]
-            )
+            refuse([Broken("", ONE_NOISE, ("total", "per_coordinate"))])
         return self
 
     def standard_deviation(self, dimension: int) -> float:
@@ -82,43 +76,41 @@ class GaussianMixture(Section):
 
     @model_validator(mode="after")
     def _rules(self) -> GaussianMixture:
-        broken_rules(self._broken())
+        refuse(self._broken())
         return self
 
-    def _broken(self) -> Iterator[tuple[str, str]]:
-        clusters, frame = self.clusters, self.centers in ("orthonormal", "equicorrelated")
+    def _broken(self) -> Iterator[Broken]:
+        clusters, counts = self.clusters, ("positive", "negative")
         if clusters == 0:
-            yield "positive", "at least one cluster is needed: positive + negative >= 1"
+            yield Broken("positive", "at least one cluster is needed: positive + negative >= 1", counts)
             return
-        if frame and self.dimension < clusters:
-            yield (
-                "dimension",
-                (
-                    f"{self.dimension} is too small: {clusters} {self.centers} centres need dimension >= "
-                    f"positive + negative = {clusters}"
-                ),
-            )
-        if self.basis is not None and not frame:
-            yield "basis", f'only with centers = "orthonormal" or "equicorrelated", not "{self.centers}"'
-        if self.centers == "equicorrelated":
-            if self.cosine is None:
-                yield "cosine", 'required with centers = "equicorrelated"'
-            elif clusters > 1 and self.cosine <= -1 / (clusters - 1):
-                yield (
-                    "cosine",
-                    f"{self.cosine} is impossible for {clusters} centres; allowed: above {-1 / (clusters - 1):.4g}",
-                )
-        elif self.cosine is not None:
-            yield "cosine", f'only with centers = "equicorrelated", not "{self.centers}"'
-        if self.centers not in CENTERS and "radius" in self.model_fields_set:
-            yield "radius", "only for drawn centres; centres read from a file keep their norms"
+        yield from self._broken_centers()
         if self.balanced and self.samples % clusters:
             lower = self.samples // clusters * clusters
             choices = " or ".join(str(n) for n in (lower, lower + clusters) if n)
-            yield (
-                "samples",
-                f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false",
+            wrong = (
+                f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false"
             )
+            yield Broken("samples", wrong, (*counts, "balanced"))
+
+    def _broken_centers(self) -> Iterator[Broken]:
+        clusters, reads = self.clusters, ("centers", "positive", "negative")
+        frame = self.centers in ("orthonormal", "equicorrelated")
+        if frame and self.dimension < clusters:
+            need = f"{clusters} {self.centers} centres need dimension >= positive + negative = {clusters}"
+            yield Broken("dimension", f"{self.dimension} is too small: {need}", reads)
+        if self.basis is not None and not frame:
+            only = f'only with centers = "orthonormal" or "equicorrelated", not "{self.centers}"'
+            yield Broken("basis", only, ("centers",))
+        if self.centers != "equicorrelated" and self.cosine is not None:
+            yield Broken("cosine", f'only with centers = "equicorrelated", not "{self.centers}"', ("centers",))
+        if self.centers == "equicorrelated" and self.cosine is None:
+            yield Broken("cosine", 'required with centers = "equicorrelated"', ("centers",))
+        elif self.cosine is not None and clusters > 1 and self.cosine <= -1 / (clusters - 1):
+            allowed = f"above {-1 / (clusters - 1):.4g}"
+            yield Broken("cosine", f"{self.cosine} is impossible for {clusters} centres; allowed: {allowed}", reads)
+        if self.centers not in CENTERS and "radius" in self.model_fields_set:
+            yield Broken("radius", "only for drawn centres; centres read from a file keep their norms", ("centers",))
 
 
 class Table(Section):

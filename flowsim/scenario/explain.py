@@ -4,32 +4,90 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from copy import deepcopy
+from itertools import takewhile
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
 from ..errors import Issue
 from .base import Section
+from .files import missing_files
 from .scenario import DEFAULT_TAGS, Scenario
 from .source import Source, path_of
 
 Path_ = tuple[str | int, ...]
 
 
-def explain(error: ValidationError, raw: dict[str, Any], source: Source) -> list[Issue]:
+class Problem(NamedTuple):
+    """path: the key to change. reads: other keys that the judgement rests on."""
+
+    path: Path_
+    message: str
+    reads: frozenset[Path_] = frozenset()
+
+
+def explain(raw: dict[str, Any], source: Source) -> list[Issue]:
     """One issue per key that is wrong, in the order of the file."""
     messages: dict[Path_, list[str]] = {}
-    for detail in error.errors(include_url=False):
-        for path, message in _translate(detail, raw):
-            known = messages.setdefault(path, [])
-            if message not in known:
-                known.append(message)
+    for problem in _all_problems(raw, source):
+        known = messages.setdefault(problem.path, [])
+        if problem.message not in known:
+            known.append(problem.message)
     issues = [
         Issue(_dotted(path), "; or ".join(found), source.place(path))
         for path, found in messages.items()
         if not any(len(other) > len(path) and other[: len(path)] == path for other in messages)
     ]
     return sorted(issues, key=lambda issue: _line(issue.place))
+
+
+def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
+    """Problems hide each other: a section with a wrong type is not held to its rules.
+
+    So wrong keys are taken out and the rest is validated again, until it is valid. What rests on a key that was taken out,
+    or on one that was misspelt, is not reported.
+    """
+    found: list[Problem] = []
+    suspects: set[Path_] = set()
+    while True:
+        try:
+            scenario = Scenario.model_validate(raw)
+        except ValidationError as error:
+            problems = [problem for detail in error.errors(include_url=False) for problem in _translate(detail, raw)]
+        else:
+            problems = [Problem(path_of(key), message) for key, message in missing_files(scenario, source.folder)]
+        found += [problem for problem in problems if not suspects & {problem.path, *problem.reads}]
+        wrong = {problem.path for problem in problems}
+        suspects |= wrong | {_meant(path, raw) for path in wrong}
+        remaining = _without(raw, wrong)
+        if remaining == raw:
+            return found
+        raw = remaining
+
+
+def _meant(path: Path_, raw: dict[str, Any]) -> Path_:
+    """The path that a misspelt one was probably meant to be: the nearest name that its table does not have."""
+    table: Any = raw
+    for part in path[:-1]:
+        table = table.get(part, {}) if isinstance(table, dict) else {}
+    chosen, _ = _sections_at(path[:-1])
+    names = [name for section in chosen for name in section.model_fields if name not in table]
+    close = difflib.get_close_matches(str(path[-1]), names, n=1, cutoff=0.6) if path else []
+    return (*path[:-1], *close) if close else path
+
+
+def _without(raw: dict[str, Any], paths: set[Path_]) -> dict[str, Any]:
+    """The values without those at the paths; an array with a wrong element is left out whole."""
+    kept = deepcopy(raw)
+    for path in paths:
+        names = list(takewhile(lambda part: isinstance(part, str), path))
+        table: Any = kept
+        for name in names[:-1]:
+            table = table.get(name, {}) if isinstance(table, dict) else {}
+        if names and isinstance(table, dict):
+            table.pop(names[-1], None)
+    return kept
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
@@ -49,31 +107,37 @@ def _line(place: str) -> int:
     return int(place.rpartition(":")[2]) if place.rpartition(":")[2].isdigit() else 0
 
 
-def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
-    """(path in the file, message) of one pydantic error."""
+def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
+    """What one pydantic error says of the file."""
     kind, location, given = detail["type"], detail["loc"], detail["input"]
     context = detail.get("ctx", {})
     path = _written_path(location, raw, keep_last=kind in ("missing", "extra_forbidden"))
     if kind == "rules":
-        for key, message in context["problems"]:
-            yield (*path, *path_of(key)), message
-    elif kind == "extra_forbidden":
-        yield path, _unknown_key(location)
+        for key, message, reads in context["broken"]:
+            yield Problem((*path, *path_of(key)), message, frozenset((*path, *path_of(read)) for read in reads))
+        return
+    chosen, _ = _sections_at(location[:-1])
+    tags = frozenset((*path[:-1], _tag_of(section)[0]) for section in chosen)
+    if kind == "extra_forbidden":
+        message = _unknown_key(location)
+        yield Problem(path, message, frozenset() if message.startswith("unknown") else tags)
     elif kind == "missing":
-        yield path, "is required"
+        yield Problem(path, "is required", tags)
     elif kind == "union_tag_invalid":
         tag = context["discriminator"].strip("'")
-        yield (*path, tag), _not_an_option(context["tag"], _quoted_words(context["expected_tags"]))
+        yield Problem((*path, tag), _not_an_option(context["tag"], _quoted_words(context["expected_tags"])))
     elif kind == "union_tag_not_found":
-        yield (*path, context["discriminator"].strip("'")), "must be a string"
+        yield Problem((*path, context["discriminator"].strip("'")), "must be a string")
     elif kind == "literal_error":
-        yield path, _not_an_option(given, _quoted_words(context["expected"]))
+        yield Problem(path, _not_an_option(given, _quoted_words(context["expected"])))
     elif kind == "value_error":
-        yield path, str(context["error"])
+        yield Problem(path, str(context["error"]))
     elif kind in ("model_type", "model_attributes_type"):
-        yield path, f"must be a table of keys, not {_show(given)}"
+        yield Problem(path, f"must be a table of keys, not {_show(given)}")
     else:
-        yield path, f"{_show(given)} is not allowed; {_lower(detail['msg']).replace('input should', 'it should')}"
+        yield Problem(
+            path, f"{_show(given)} is not allowed; {_lower(detail['msg']).replace('input should', 'it should')}"
+        )
 
 
 def _written_path(location: Path_, raw: Any, keep_last: bool) -> Path_:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Count, Positive, Section, broken_rules
+from .base import Broken, Count, Positive, Section, refuse
 
 
 class Until(Section):
@@ -28,7 +28,8 @@ class Until(Section):
     @model_validator(mode="after")
     def _some_condition(self) -> Until:
         if not self.model_fields_set:
-            broken_rules([("", "give at least one of " + ", ".join(type(self).model_fields))])
+            names = tuple(type(self).model_fields)
+            refuse([Broken("", f"give at least one of {', '.join(names)}", names)])
         return self
 
     @property

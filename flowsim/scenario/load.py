@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
-from .data import CENTERS
 from .explain import explain
+from .files import missing_files
 from .scenario import Scenario
 from .source import Source, locate
 
@@ -49,10 +49,12 @@ def loads(
         source, raw = _override(source, raw, overrides)
     try:
         scenario = Scenario.model_validate(raw)
-    except ValidationError as error:
-        raise ScenarioError(explain(error, raw, source)) from None
+        complete = not any(missing_files(scenario, source.folder))
+    except ValidationError:
+        complete = False
+    if not complete:
+        raise ScenarioError(explain(raw, source))
     scenario._source = source
-    _check_paths(scenario)
     return scenario
 
 
@@ -120,22 +122,3 @@ def _toml_value(key: str, value: Any) -> Any:
     if isinstance(value, str | bool | int | float):
         return value
     raise ScenarioError([Issue(key, f"{value!r} is not a string, number, boolean, array or table", "--set")])
-
-
-def _check_paths(scenario: Scenario) -> None:
-    problems = []
-    for key, path in referenced_files(scenario).items():
-        if not path.is_file():
-            problems.append((key, f"no such file: {path}"))
-    if problems:
-        raise scenario.error(*problems)
-
-
-def referenced_files(scenario: Scenario) -> dict[str, Path]:
-    """The files a scenario reads, by the key that names them."""
-    data = scenario.data
-    if data.kind == "table":
-        return {"data.path": scenario.source.folder / data.path}
-    if data.kind == "gaussian_mixture" and data.centers not in CENTERS:
-        return {"data.centers": scenario.source.folder / data.centers}
-    return {}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Count, Positive, Section, broken_rules
+from .base import Broken, Count, Positive, Section, refuse
 
 Degree = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
@@ -25,14 +25,14 @@ class TwoLayer(Section):
 
     @model_validator(mode="after")
     def _rules(self) -> TwoLayer:
-        broken_rules(self._broken())
+        refuse(self._broken())
         return self
 
-    def _broken(self) -> Iterator[tuple[str, str]]:
+    def _broken(self) -> Iterator[Broken]:
         if self.output == "fixed" and self.output_weight is None:
-            yield "output_weight", 'required with output = "fixed"'
+            yield Broken("output_weight", 'required with output = "fixed"', ("output",))
         if self.output == "trained" and self.output_weight is not None:
-            yield "output_weight", 'only with output = "fixed"'
+            yield Broken("output_weight", 'only with output = "fixed"', ("output",))
 
 
 class Relu(TwoLayer):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Section, as_tuple, broken_rules
+from .base import Broken, Section, as_tuple, refuse
 
 Name = Literal[
     "cosine",
@@ -39,8 +39,8 @@ class Observe(Section):
 
     @model_validator(mode="after")
     def _rules(self) -> Observe:
-        broken_rules(
-            (f"variables[{index}]", f'"{name}" is named twice')
+        refuse(
+            Broken(f"variables[{index}]", f'"{name}" is named twice')
             for index, name in enumerate(self.variables)
             if self.variables != "default" and name in self.variables[:index]
         )

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError
-from .base import Section, broken_rules
+from .base import Broken, Section, refuse
 from .data import Data, GaussianMixture
 from .flow import Flow
 from .init import Gaussian, Init
@@ -52,15 +52,13 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _rules(self) -> Scenario:
-        broken_rules(self._broken())
+        refuse(self._broken())
         return self
 
-    def _broken(self) -> Iterator[tuple[str, str]]:
+    def _broken(self) -> Iterator[Broken]:
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
-            yield (
-                "loss.reduction",
-                '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table',
-            )
+            only = '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table'
+            yield Broken("loss.reduction", only, ("data.kind",))
 
     @property
     def source(self) -> Source:

@@ -23,6 +23,14 @@ def issues(text: str) -> tuple[Issue, ...]:
     return caught.value.issues
 
 
+@pytest.fixture(autouse=True)
+def files_that_the_texts_name(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(folder)
+    for name in ("x.csv", "c.csv"):
+        (folder / name).touch()
+
+
 def only_issue(text: str) -> Issue:
     (issue,) = issues(text)
     return issue
@@ -243,11 +251,43 @@ width = 3
         ("a.toml:5", "observe.times"),
         ("a.toml:6", "observe.variables[1]"),
         ("a.toml:9", "flow.until.tiem"),
+        ("a.toml:13", "data.samples"),
         ("a.toml:14", "data.centres"),
         ("a.toml:17", "init.scale"),
         ("a.toml:18", "init.nudge"),
         ("a.toml:20", "modle"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("[data]\nsamples = 6\nlabel_noise = 2.0", ["data.samples", "data.label_noise"]),
+        ('[model]\nactivation = "relux"\nwidht = 3\nbias = 1', ["model.activation", "model.widht", "model.bias"]),
+        (
+            '[data]\nkind = "table"\npath = "none.csv"\n[loss]\nreduction = "per_cluster"\n[flow]\nrtol = 2.0',
+            ["data.path", "loss.reduction", "flow.rtol"],
+        ),
+        ('[observe]\ntimes = 1\nvariables = ["loss", "loss"]', ["observe.times", "observe.variables[1]"]),
+    ],
+)
+def test_a_wrong_type_hides_no_broken_rule_and_no_missing_file(text, keys):
+    assert [issue.key for issue in issues(text)] == keys
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        # 7 samples do not split over the default's 4 clusters, but the scenario speaks of other clusters
+        ("[data]\npostive = 5\nsamples = 7", "data.postive"),
+        ('[data]\npositive = "5"\nsamples = 7', "data.positive"),
+        ('[model]\noutput = "fixd"\noutput_weight = 0.2', "model.output"),
+        ('[model]\nactivation = "leaky"\nslope = 0.2', "model.activation"),
+        ("[flow]\nuntil = { tiem = 3.0 }", "flow.until.tiem"),
+    ],
+)
+def test_what_rests_on_a_mistake_is_not_held_against_the_scenario(text, key):
+    assert [issue.key for issue in issues(text)] == [key]
 
 
 def test_all_broken_rules_of_a_section_are_found_at_once():

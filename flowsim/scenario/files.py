@@ -1,0 +1,26 @@
+"""The files that a scenario reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .data import CENTERS
+from .scenario import Scenario
+
+
+def referenced_files(scenario: Scenario, folder: Path | None = None) -> dict[str, Path]:
+    """The files a scenario reads, by the key that names them; relative paths start in `folder`, by default its own."""
+    data, folder = scenario.data, scenario.source.folder if folder is None else folder
+    if data.kind == "table":
+        return {"data.path": folder / data.path}
+    if data.kind == "gaussian_mixture" and data.centers not in CENTERS:
+        return {"data.centers": folder / data.centers}
+    return {}
+
+
+def missing_files(scenario: Scenario, folder: Path) -> Iterator[tuple[str, str]]:
+    """(key, message) of every file that does not exist."""
+    for key, path in referenced_files(scenario, folder).items():
+        if not path.is_file():
+            yield key, f"no such file: {path}"
