@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 #: command -> one line of help; the module of the same name is imported only when the command is used
 COMMANDS = {
@@ -42,14 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser(given: Sequence[str]):  # type: ignore[no-untyped-def]
+def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
     parser = argparse.ArgumentParser(
         prog="flowsim", description="Simulates the gradient flow of neural networks.", allow_abbrev=False
     )
     parser.add_argument("--version", action=_Version)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     wanted = next((word for word in given if word in COMMANDS), None)
-    modules = {}
+    modules: dict[str, Any] = {}
     for name, line in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=line, description=line, allow_abbrev=False)
         if name == wanted:
@@ -62,7 +63,7 @@ class _Version(argparse.Action):
     def __init__(self, option_strings: Sequence[str], dest: str):
         super().__init__(option_strings, dest, nargs=0, help="the version of flowsim")
 
-    def __call__(self, parser, *_):  # type: ignore[no-untyped-def]
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from .. import __version__
 
         print(f"flowsim {__version__}")

@@ -19,11 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..results import check_writable
-
     scenario = read_scenario(options)
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
-    check_writable(output, options.overwrite or options.resume)
 
     from ..simulation import run
     from .page import summary, text

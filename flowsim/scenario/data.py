@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,7 +15,7 @@ ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coo
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
 
 
-def _suffix_in(suffixes: tuple[str, ...], words: tuple[str, ...] = ()):  # type: ignore[no-untyped-def]
+def _suffix_in(suffixes: tuple[str, ...], words: tuple[str, ...] = ()) -> Callable[[str], str]:
     def check(value: str) -> str:
         if value in words or value.endswith(suffixes):
             return value

@@ -14,22 +14,20 @@ from ..errors import Issue
 from .base import Section
 from .files import missing_files
 from .scenario import DEFAULT_TAGS, Scenario
-from .source import Source, path_of
-
-Path_ = tuple[str | int, ...]
+from .source import KeyPath, Source, path_of
 
 
 class Problem(NamedTuple):
     """path: the key to change. reads: other keys that the judgement rests on."""
 
-    path: Path_
+    path: KeyPath
     message: str
-    reads: frozenset[Path_] = frozenset()
+    reads: frozenset[KeyPath] = frozenset()
 
 
 def explain(raw: dict[str, Any], source: Source) -> list[Issue]:
     """One issue per key that is wrong, in the order of the file."""
-    messages: dict[Path_, list[str]] = {}
+    messages: dict[KeyPath, list[str]] = {}
     for problem in _all_problems(raw, source):
         known = messages.setdefault(problem.path, [])
         if problem.message not in known:
@@ -49,7 +47,7 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
     or on one that was misspelt, is not reported.
     """
     found: list[Problem] = []
-    suspects: set[Path_] = set()
+    suspects: set[KeyPath] = set()
     while True:
         try:
             scenario = Scenario.model_validate(raw)
@@ -66,18 +64,18 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         raw = remaining
 
 
-def _meant(path: Path_, raw: dict[str, Any]) -> Path_:
+def _meant(path: KeyPath, raw: dict[str, Any]) -> KeyPath:
     """The path that a misspelt one was probably meant to be: the nearest name that its table does not have."""
     table: Any = raw
     for part in path[:-1]:
         table = table.get(part, {}) if isinstance(table, dict) else {}
     chosen, _ = _sections_at(path[:-1])
     names = [name for section in chosen for name in section.model_fields if name not in table]
-    close = difflib.get_close_matches(str(path[-1]), names, n=1, cutoff=0.6) if path else []
-    return (*path[:-1], *close) if close else path
+    close = _closest(str(path[-1]), names) if path else None
+    return (*path[:-1], close) if close else path
 
 
-def _without(raw: dict[str, Any], paths: set[Path_]) -> dict[str, Any]:
+def _without(raw: dict[str, Any], paths: set[KeyPath]) -> dict[str, Any]:
     """The values without those at the paths; an array with a wrong element is left out whole."""
     kept = deepcopy(raw)
     for path in paths:
@@ -92,11 +90,15 @@ def _without(raw: dict[str, Any], paths: set[Path_]) -> dict[str, Any]:
 
 def nearest(word: str, options: Iterable[str]) -> str:
     """`did you mean "x"? ` for the option closest to the word, or nothing."""
-    close = difflib.get_close_matches(word, list(options), n=1, cutoff=0.6)
-    return f'did you mean "{close[0]}"? ' if close else ""
+    close = _closest(word, options)
+    return f'did you mean "{close}"? ' if close else ""
 
 
-def _dotted(path: Path_) -> str:
+def _closest(word: str, options: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(word, list(options), n=1, cutoff=0.6)), None)
+
+
+def _dotted(path: KeyPath) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -119,8 +121,8 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     chosen, _ = _sections_at(location[:-1])
     tags = frozenset((*path[:-1], _tag_of(section)[0]) for section in chosen)
     if kind == "extra_forbidden":
-        message = _unknown_key(location)
-        yield Problem(path, message, frozenset() if message.startswith("unknown") else tags)
+        owners = _owners(location)
+        yield Problem(path, f"only with {owners}", tags) if owners else Problem(path, _unknown_key(location))
     elif kind == "missing":
         yield Problem(path, "is required", tags)
     elif kind == "union_tag_invalid":
@@ -140,9 +142,9 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _written_path(location: Path_, raw: Any, keep_last: bool) -> Path_:
+def _written_path(location: KeyPath, raw: Any, keep_last: bool) -> KeyPath:
     """The part of pydantic's location that stands in the file: union tags and type names drop out."""
-    path: Path_ = ()
+    path: KeyPath = ()
     for index, part in enumerate(location):
         last = index == len(location) - 1
         inside_table = isinstance(raw, dict) and part in raw
@@ -155,17 +157,20 @@ def _written_path(location: Path_, raw: Any, keep_last: bool) -> Path_:
     return path
 
 
-def _unknown_key(location: Path_) -> str:
+def _owners(location: KeyPath) -> str:
+    """The other variants that have the key, as ``tag = "value" or "value"``; empty where none has."""
     chosen, family = _sections_at(location[:-1])
-    key = str(location[-1])
-    owners = [_tag_of(other) for other in family if other not in chosen and key in other.model_fields]
-    if owners:
-        return f"only with {owners[0][0]} = " + " or ".join(f'"{value}"' for _, value in owners)
+    owners = [_tag_of(other) for other in family if other not in chosen and location[-1] in other.model_fields]
+    return f"{owners[0][0]} = " + " or ".join(f'"{value}"' for _, value in owners) if owners else ""
+
+
+def _unknown_key(location: KeyPath) -> str:
+    chosen, _ = _sections_at(location[:-1])
     allowed = sorted({name for section in chosen for name in section.model_fields})
-    return f"unknown key; {nearest(key, allowed)}allowed: {', '.join(allowed)}"
+    return f"unknown key; {nearest(str(location[-1]), allowed)}allowed: {', '.join(allowed)}"
 
 
-def _sections_at(location: Path_) -> tuple[list[type[Section]], list[type[Section]]]:
+def _sections_at(location: KeyPath) -> tuple[list[type[Section]], list[type[Section]]]:
     """(the section models validated at a location, all variants that its key admits)."""
     family: list[type[Section]] = [Scenario]
     chosen = family

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
-def path_of(key: str) -> Path_:
+def path_of(key: str) -> KeyPath:
     """The path that a dotted key names: ``a.b[1]`` is ("a", "b", 1)."""
     return tuple(int(part[1:-1]) if part.startswith("[") else part for part in re.findall(r"[^.\[\]]+|\[\d+\]", key))
 
@@ -24,8 +24,8 @@ class Source:
     text: str = ""
     name: str = ""
     folder: Path = field(default_factory=Path)
-    lines: dict[Path_, int] = field(default_factory=dict)
-    overridden: frozenset[Path_] = frozenset()
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    overridden: frozenset[KeyPath] = frozenset()
 
     @property
     def sha256(self) -> str:
@@ -43,7 +43,7 @@ class Source:
         return f"{self.name}:{self.lines.get(path, 1)}"
 
 
-def locate(text: str) -> dict[Path_, int]:
+def locate(text: str) -> dict[KeyPath, int]:
     """Line of every key of a valid TOML text, by path: ``("data", "noise", "total")``, ``("stage", 1, "name")``.
 
     Tables, dotted keys, inline tables, arrays and arrays of tables are all followed.
@@ -54,8 +54,8 @@ def locate(text: str) -> dict[Path_, int]:
     import tree_sitter_toml
 
     tree = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language())).parse(text.encode())
-    lines: dict[Path_, int] = {}
-    latest: dict[Path_, int] = {}  # array of tables -> index of its latest element
+    lines: dict[KeyPath, int] = {}
+    latest: dict[KeyPath, int] = {}  # array of tables -> index of its latest element
 
     def names(node: tree_sitter.Node) -> tuple[str, ...]:
         if node.type == "dotted_key":
@@ -63,10 +63,10 @@ def locate(text: str) -> dict[Path_, int]:
         word = (node.text or b"").decode()
         return (next(iter(tomllib.loads(f"{word} = 0"))),) if node.type == "quoted_key" else (word,)
 
-    def header(node: tree_sitter.Node, element: bool) -> Path_:
+    def header(node: tree_sitter.Node, element: bool) -> KeyPath:
         """Path of a table's header; enclosing arrays of tables are entered at their latest element."""
         parts = names(node.named_children[0])
-        path: Path_ = ()
+        path: KeyPath = ()
         for depth, name in enumerate(parts, start=1):
             path = (*path, name)
             if element and depth == len(parts):
@@ -75,7 +75,7 @@ def locate(text: str) -> dict[Path_, int]:
                 path = (*path, latest[path])
         return path
 
-    def value(node: tree_sitter.Node, path: Path_) -> None:
+    def value(node: tree_sitter.Node, path: KeyPath) -> None:
         if node.type == "inline_table":
             pairs(node, path)
         elif node.type == "array":
@@ -84,7 +84,7 @@ def locate(text: str) -> dict[Path_, int]:
                 lines[(*path, index)] = child.start_point.row + 1
                 value(child, (*path, index))
 
-    def pairs(node: tree_sitter.Node, path: Path_) -> None:
+    def pairs(node: tree_sitter.Node, path: KeyPath) -> None:
         for pair in (child for child in node.named_children if child.type == "pair"):
             key, content = pair.named_children[:2]
             target = path

@@ -1,9 +1,11 @@
 """log(1 + exp(-y f))"""
 
-from .loss import Loss
+from types import ModuleType
+
+from .loss import Array, Loss
 
 
-def log_value(output, target, xp):  # type: ignore[no-untyped-def]
+def log_value(output: Array, target: Array, xp: ModuleType) -> Array:
     margin = target * output
     # log(log1p(e^-m)) = -m + log(log1p(e^-m) / e^-m); the ratio tends to 1 as m grows
     small = xp.exp(-xp.clip(margin, 0.0, 700.0))

@@ -1,11 +1,12 @@
 """(f - y)^2 / 2"""
 
 import math
+from types import ModuleType
 
-from .loss import Loss
+from .loss import Array, Loss
 
 
-def log_value(output, target, xp):  # type: ignore[no-untyped-def]
+def log_value(output: Array, target: Array, xp: ModuleType) -> Array:
     residual = xp.abs(output - target)
     return xp.where(residual > 0, 2 * xp.log(xp.where(residual > 0, residual, 1.0)), -xp.inf) - math.log(2)
 

@@ -1,13 +1,15 @@
 """Leaky ReLU: max(<w, x>, slope <w, x>)."""
 
+from types import ModuleType
+
 from ...scenario.model import LeakyRelu
-from .activation import Activation
+from .activation import Activation, Array
 
 
 def build(model: LeakyRelu) -> Activation:
     slope = model.slope
 
-    def response(s, log_norm, xp):  # type: ignore[no-untyped-def]
+    def response(s: Array, log_norm: Array, xp: ModuleType) -> tuple[Array, Array]:
         gain = xp.where(s > 0, 1.0, slope)
         return gain * s, gain
 

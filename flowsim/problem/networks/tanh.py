@@ -1,14 +1,16 @@
 """tanh(<w, x>), written as |w| k with k = tanh(|w| s)/|w| so that tiny weights lose nothing."""
 
+from types import ModuleType
+
 from ...scenario.model import Tanh
-from .activation import Activation
+from .activation import Activation, Array
 
 #: Below exp(this) the neuron is linear to the last bit.
 LINEAR_BELOW = -20.0
 
 
 def build(model: Tanh) -> Activation:
-    def response(s, log_norm, xp):  # type: ignore[no-untyped-def]
+    def response(s: Array, log_norm: Array, xp: ModuleType) -> tuple[Array, Array]:
         norm = xp.exp(xp.maximum(log_norm, LINEAR_BELOW))
         value = xp.tanh(norm * s)
         linear = log_norm < LINEAR_BELOW

@@ -36,6 +36,13 @@ def only_issue(text: str) -> Issue:
     return issue
 
 
+def assert_its_last_line_is_wrong(text: str, key: str, message: str) -> None:
+    issue = only_issue(text)
+    assert issue.key == key
+    assert message in issue.message
+    assert issue.place == f"a.toml:{3 + text.count(chr(10))}"
+
+
 def models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
@@ -158,11 +165,7 @@ def test_a_syntax_error_is_located(text, line):
     ],
 )
 def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
-    issue = only_issue(text)
-    assert issue.key == key
-    assert message in issue.message
-    # every text above has its mistake in its last line
-    assert issue.place == f"a.toml:{3 + text.count(chr(10))}"
+    assert_its_last_line_is_wrong(text, key, message)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +191,7 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
     ],
 )
 def test_a_broken_rule_between_keys_is_located_at_the_key_to_change(text, key, message):
-    issue = only_issue(text)
-    assert issue.key == key
-    assert message in issue.message
-    assert issue.place == f"a.toml:{3 + text.count(chr(10))}"
+    assert_its_last_line_is_wrong(text, key, message)
 
 
 @pytest.mark.parametrize(
