@@ -12,6 +12,10 @@ from .targets import cosines, target_cluster
 
 def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
     """The integrator of a plan; imports the engine it names."""
+    if plan.engine == "numba":
+        from .numba.integrator import NumbaIntegrator
+
+        return NumbaIntegrator(scenario, reduced, plan)
     from .diffrax.integrator import DiffraxIntegrator
 
     return DiffraxIntegrator(scenario, reduced, plan)

@@ -11,13 +11,14 @@ from .snapshot import Snapshot
 @dataclass(frozen=True)
 class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
-    step is possible. finite: the last trial step had finite values."""
+    step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps."""
 
     time: float
     step_size: float
     steps: int
     rejections: int
     evaluations: int
+    events: int
     reached: str
     stalled: bool
     finite: bool

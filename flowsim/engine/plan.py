@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from .targets import target_cluster
 
+#: engine -> its solvers
+SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853")}
+AS_ASKED = "as the scenario says"
+#: Operations per evaluation up to which "auto" takes the engine without compile time.
+SMALL = 200_000_000
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
 #: What float32 products can give: a few times their rounding error.
@@ -35,25 +41,53 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     flow, problem = scenario.flow, reduced.problem
     coordinates, why_coordinates = _coordinates(problem)
     if flow.coordinates != "auto":
-        coordinates, why_coordinates = flow.coordinates, "as the scenario says"
-    if problem.activation.smooth:
-        solver, why_solver = "dopri8", "the field is smooth"
-    else:
-        solver, why_solver = "tsit5", "the field has jumps, so a high order would not pay"
+        coordinates, why_coordinates = flow.coordinates, AS_ASKED
+    engine, why_engine = _engine(scenario, reduced)
+    if flow.engine != "auto":
+        engine, why_engine = flow.engine, AS_ASKED
+    solver, why_solver = _solver(engine, problem)
     if flow.solver != "auto":
-        solver, why_solver = flow.solver, "as the scenario says"
-    _check(scenario, solver, coordinates, reduced)
+        solver, why_solver = flow.solver, AS_ASKED
+    _check(scenario, engine, solver, coordinates, reduced)
     return Plan(
-        engine="diffrax",
+        engine=engine,
         solver=solver,
         coordinates=coordinates,
         reasons=(
-            "engine diffrax: the only engine of this version",
+            f"engine {engine}: {why_engine}",
             f"solver {solver}: {why_solver}",
             f"coordinates {coordinates}: {why_coordinates}",
         ),
-        warnings=tuple(_warnings(scenario, problem)),
+        warnings=tuple(_warnings(scenario, engine, problem)),
     )
+
+
+def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
+    """What "auto" means for this problem."""
+    flow, activation = scenario.flow, reduced.problem.activation
+    if flow.precision == "mixed":
+        return "diffrax", "the one with mixed precision"
+    able = [engine for engine, solvers in SOLVERS.items() if flow.solver in ("auto", *solvers)]
+    if len(able) == 1:
+        return able[0], f"the one with {flow.solver}"
+    if not activation.smooth:
+        return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
+    if not _installed("diffrax"):
+        return "numba", "diffrax is not installed"
+    operations = 4 * reduced.inputs.size * len(reduced.direction)
+    if operations <= SMALL:
+        return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
+    return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
+
+
+def _solver(engine: str, problem: Problem) -> tuple[str, str]:
+    if problem.activation.smooth:
+        return {"diffrax": "dopri8", "numba": "dop853"}[engine], "the field is smooth"
+    return {"diffrax": "tsit5", "numba": "dopri5"}[engine], "the field has jumps, so a high order would not pay"
+
+
+def _installed(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 def _coordinates(problem: Problem) -> tuple[str, str]:
@@ -74,10 +108,19 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
     return "cartesian", "a neuron that its output weight outweighs may pass through zero"
 
 
-def _check(scenario: Scenario, solver: str, coordinates: str, reduced: Reduced) -> None:
+def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduced: Reduced) -> None:
     size, problem = reduced.direction.size, reduced.problem
     if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
         raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
+    if engine == "diffrax" and not _installed("diffrax"):
+        wanted = "flow.engine" if scenario.flow.engine == "diffrax" else "flow.precision"
+        raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
+    if engine == "numba" and scenario.flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))
+    if solver not in SOLVERS[engine]:
+        raise scenario.error(
+            ("flow.solver", f"the {engine} engine has {', '.join(SOLVERS[engine])}; {solver} is not among them")
+        )
     if solver == "kvaerno5" and size > IMPLICIT_LIMIT:
         raise scenario.error(
             (
@@ -93,16 +136,17 @@ def _check(scenario: Scenario, solver: str, coordinates: str, reduced: Reduced) 
         )
 
 
-def _warnings(scenario: Scenario, problem: Problem) -> Iterator[str]:
+def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str]:
     flow = scenario.flow
     if flow.precision == "mixed" and flow.rtol < MIXED_RTOL:
         yield (
             f"precision mixed cannot keep rtol = {flow.rtol:g}: float32 products are good for about {MIXED_RTOL:g}. "
             "Steps will shrink to push rounding below the tolerance; use float64 or a larger rtol."
         )
-    if not problem.activation.smooth:
+    if engine == "diffrax" and not problem.activation.smooth:
         yield (
             f"{problem.activation.name} has a kink, so the field jumps where <w_j, x_i> = 0. This engine takes the "
             "derivative at the kink from the inactive side and does not follow sliding along such a boundary (Clarke's "
-            "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate."
+            "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate; the numba "
+            "engine follows them."
         )

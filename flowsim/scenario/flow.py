@@ -45,10 +45,10 @@ class Until(Section):
 
 class Flow(Section):
     method: Literal["gradient_flow"] = Field("gradient_flow", description="d theta/dt = -grad L(theta)")
-    engine: Literal["auto", "diffrax"] = Field(
+    engine: Literal["auto", "diffrax", "numba"] = Field(
         "auto", description="what integrates; flowsim check says what auto chose"
     )
-    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "kvaerno5"] = Field(
+    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "kvaerno5"] = Field(
         "auto", description="Runge-Kutta pairs of order 5, 5 and 8; kvaerno5 is implicit and for small stiff problems"
     )
     coordinates: Literal["auto", "polar", "cartesian"] = Field(

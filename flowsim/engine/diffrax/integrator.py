@@ -14,13 +14,13 @@ import optimistix
 
 from ...problem import Reduced
 from ...scenario import Scenario
+from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
 from ..plan import Plan
 from ..snapshot import Snapshot
-from ..targets import target_cluster
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
-from .stepper import Carry, Goals, Stepper, Watch
+from .stepper import Carry, Stepper
 
 
 def _kvaerno5(rtol: float, smallest: float) -> Any:
@@ -65,26 +65,20 @@ class DiffraxIntegrator:
             else Cartesian(network, problem.trained_output)
         )
         self._until = until = flow.until
-        losses = [np.log(until.loss)] if until.loss is not None else []
-        losses += [until.log10_loss * np.log(10)] if until.log10_loss is not None else []
-        self._goals = Goals(
-            end=until.time or np.inf,
-            log_loss=max(losses, default=-np.inf),
-            alignment=until.alignment if until.alignment is not None else np.inf,
-        )
+        self._goals = Goals.of(until)
         smallest = 1.0 if plan.coordinates == "polar" else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
         self._stepper = Stepper(
             SOLVERS[plan.solver](flow.rtol, smallest),
             coordinates,
             flow.rtol,
-            watch_loss=bool(losses),
+            watch_loss=self._goals.log_loss > -np.inf,
             watch_alignment=until.alignment is not None,
         )
         weights = problem.weights
         self._constants = Constants(
             Data.of(reduced, flow.precision), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
         )
-        self._watch = _watch(reduced)
+        self._watch = Watch(*(jnp.asarray(array) for array in Watch.of(reduced)))
         self._start = coordinates.start(reduced)
 
     @_in_float64
@@ -106,6 +100,7 @@ class DiffraxIntegrator:
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
             evaluations=self._stepper.evaluations(attempts),
+            events=0,
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
@@ -121,13 +116,7 @@ class DiffraxIntegrator:
 
     def _goal(self, carry: Carry) -> str:
         """The goal that the carry has reached, in words."""
-        until = self._until
-        log_loss = float(self._stepper.log_loss(carry.state, self._constants))
-        if until.loss is not None and log_loss <= np.log(until.loss):
-            return f"loss {until.loss:g}"
-        if until.log10_loss is not None and log_loss <= until.log10_loss * np.log(10):
-            return f"log10_loss {until.log10_loss:g}"
-        return f"alignment {until.alignment:g}"
+        return reached_goal(self._until, float(self._stepper.log_loss(carry.state, self._constants)))
 
     def _snapshot(self, time: float, state: State) -> Snapshot:
         return self._stepper.coordinates.snapshot(time, state, self._constants)
@@ -158,12 +147,3 @@ class DiffraxIntegrator:
             rejected=jnp.asarray(rejected),
         )
 
-
-def _watch(reduced: Reduced) -> Watch:
-    target = target_cluster(reduced)
-    center = np.zeros_like(reduced.direction)
-    targeted = target >= 0
-    center[targeted] = reduced.center[target[targeted]]
-    center[targeted, -1] += reduced.outside_center[targeted, target[targeted]]
-    center[targeted] /= np.linalg.norm(reduced.problem.centers[target[targeted]], axis=1, keepdims=True)
-    return Watch(jnp.asarray(center), jnp.asarray(targeted), jnp.asarray(reduced.feature_coordinates))

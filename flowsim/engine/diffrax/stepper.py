@@ -11,29 +11,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..goals import Goals, Watch
 from .coordinates import Constants, Coordinates, State
 
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
 #: A step shorter than this many spacings of floating-point time cannot advance.
 SMALLEST_STEP = 16.0
-
-
-class Goals(NamedTuple):
-    """Thresholds that end a run; ±inf where not asked for. end: the latest time, never stepped over."""
-
-    end: float
-    log_loss: float
-    alignment: float
-
-
-class Watch(NamedTuple):
-    """What the alignment goal looks at. center (m, r): each neuron's target as a unit vector in reduced coordinates;
-    targeted (m,): whether the neuron has one; feature (r,): 1 for every coordinate but the bias."""
-
-    center: jax.Array
-    targeted: jax.Array
-    feature: jax.Array
 
 
 class Carry(NamedTuple):

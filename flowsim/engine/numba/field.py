@@ -1,0 +1,208 @@
+"""The right-hand side, compiled: the same formulas as in the diffrax engine, with gates where the activation has a kink.
+
+For an activation with a kink, a neuron's force is P = sum_i slope_ji p_i x_i with slope_ji from the pair's gate, and a neuron
+that slides along planes with normals x_S moves by the part of P that is orthogonal to them.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, sqrt
+
+import numpy as np
+
+from ...problem.data.samples import Floats
+from .compiled import compiled
+from .formulas import LEAKY, POWER, TANH, add_power, add_tanh, loss_derivative, pull_power, pull_tanh
+from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Work
+
+#: A pre-activation within this part of |w_j| |x_i| counts as 0.
+ON_PLANE = 1e-12
+#: How much larger than nothing a neuron was that has come to 0.
+FAR = 1e300
+
+
+@compiled
+def dot(first: Floats, second: Floats) -> float:
+    total = 0.0
+    for c in range(len(first)):
+        total += first[c] * second[c]
+    return total
+
+
+@compiled
+def norm_of(row: Floats) -> float:
+    """Norm of a row whose squares may underflow."""
+    largest = 0.0
+    for c in range(len(row)):
+        largest = max(largest, abs(row[c]))
+    if largest == 0.0 or not largest < inf:
+        return largest
+    total = 0.0
+    for c in range(len(row)):
+        total += (row[c] / largest) * (row[c] / largest)
+    return largest * sqrt(total)
+
+
+@compiled
+def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
+    """Direction, log norm and ratio v/|w| of every neuron."""
+    m, r = work.direction.shape
+    for j in range(m):
+        size = norm_of(y[j, :r])
+        scale = size if size > 0.0 else 1.0
+        for c in range(r):
+            work.direction[j, c] = y[j, c] / scale
+        work.log_norm[j] = y[j, r] if network.polar else log(scale)
+        if network.kinked and not network.polar:
+            work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
+        if network.trained and not network.balanced:
+            work.ratio[j] = y[j, r + 1] if network.polar else y[j, r + 1] / scale
+        elif network.balanced and network.polar:
+            work.ratio[j] = data.output_sign[j]
+        elif network.trained:
+            work.ratio[j] = y[j, r + 1] / scale
+        else:
+            work.ratio[j] = data.output_sign[j] * exp(data.output_log[j] - work.log_norm[j])
+
+
+@compiled
+def evaluate(
+    y: Floats, out: Floats, slot: int, look: float, network: Network, data: Data, state: State, work: Work
+) -> None:
+    """The velocity at y, into out; `slot` is where the sliding planes' forces are noted.
+
+    look > 0: pairs that keep their gate and lie beyond look x ON_PLANE on the wrong side become candidates, and the gates
+    of all others are set to the sign.
+    """
+    unit(y, network, data, work)
+    np.dot(work.direction, data.inputs.T, work.pre)
+    _outputs(look, network, data, state, work)
+    for i in range(len(data.targets)):
+        work.pull[i] = -data.weight[i] * loss_derivative(network.loss, work.outputs[i], data.targets[i])
+    _pulls(network, data, state, work)
+    np.dot(work.pre, data.inputs, work.force)
+    for j in range(len(y)):
+        row_velocity(j, out, slot, network, data, state, work)
+    state.counts[EVALUATIONS] += 1
+
+
+@compiled
+def _outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """f(x_i) from the pre-activations."""
+    work.outputs[:] = 0.0
+    for j in range(len(work.pre)):
+        row, log_norm = work.pre[j], work.log_norm[j]
+        factor = work.ratio[j] * exp((network.homogeneity + 1.0) * log_norm)
+        if network.kinked:
+            _add_gated(j, look, factor, network.slope, data, state, work)
+        elif network.activation == LEAKY:
+            for i in range(len(row)):
+                work.outputs[i] += factor * row[i] * (1.0 if row[i] > 0.0 else network.slope)
+        elif network.activation == POWER:
+            add_power(row, network.degree, factor, work.outputs)
+        else:
+            add_tanh(row, log_norm, factor, work.outputs)
+
+
+@compiled
+def _add_gated(j: int, look: float, factor: float, slope: float, data: Data, state: State, work: Work) -> None:
+    """A neuron's part of the outputs by its gates, and its misfits."""
+    row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
+    width = ON_PLANE * work.reach[j]
+    for i in range(len(row)):
+        level = width * data.norm[i]
+        kept = state.strength[i] > threshold
+        if look > 0.0 and not kept and abs(row[i]) > level:
+            gate[i] = row[i] > 0.0
+        if kept or abs(row[i]) <= level:
+            active = gate[i] == 1
+        else:
+            active = row[i] > 0.0
+        work.outputs[i] += factor * row[i] * (1.0 if active else slope)
+        if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
+            found = state.counts[CANDIDATE]
+            if found < CANDIDATES:
+                work.candidate[0, found], work.candidate[1, found] = j, i
+            state.counts[CANDIDATE] = found + 1
+
+
+@compiled
+def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
+    """Turn pre-activations into slope times pull, in place."""
+    for j in range(len(work.pre)):
+        row = work.pre[j]
+        if network.kinked:
+            gate, threshold = state.gate[j], state.threshold[j]
+            width = ON_PLANE * work.reach[j]
+            for i in range(len(row)):
+                kept = state.strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
+                active = gate[i] == 1 if kept else row[i] > 0.0
+                row[i] = work.pull[i] * (1.0 if active else network.slope)
+        elif network.activation == LEAKY:
+            for i in range(len(row)):
+                row[i] = work.pull[i] * (1.0 if row[i] > 0.0 else network.slope)
+        elif network.activation == POWER:
+            pull_power(row, network.degree, work.pull)
+        else:
+            work.total[j] = pull_tanh(row, work.log_norm[j], work.pull)
+
+
+@compiled
+def row_velocity(
+    j: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work
+) -> None:
+    """One neuron's velocity from its force, into its row of out."""
+    r = work.direction.shape[1]
+    u, force, row = work.direction[j], work.force[j], out[j]
+    along = dot(force, u)
+    total = along / network.degree if network.activation != TANH else work.total[j]
+    radial = network.homogeneity * total if network.activation != TANH else along
+    scale = exp((network.homogeneity - 1.0) * work.log_norm[j])
+    gain = work.ratio[j] * scale
+    row[:r] = force
+    if network.kinked and state.slide_count[j] > 0:
+        _project(j, row, slot, network, data, state, work)
+    if network.polar:
+        for c in range(r):
+            row[c] = gain * (row[c] - along * u[c])
+        row[r] = gain * radial
+        free = network.trained and not network.balanced
+        row[r + 1] = scale * total - work.ratio[j] * row[r] if free else 0.0
+    else:
+        norm = exp(work.log_norm[j])
+        for c in range(r):
+            row[c] = norm * gain * (row[c] + (radial - along) * u[c])
+        row[r] = 0.0
+        row[r + 1] = norm * scale * total if network.trained else 0.0
+
+
+@compiled
+def plane_pull(h: int, data: Data, work: Work) -> float:
+    """sum of |factor_i| p_i over the samples of a plane: how far its gate moves the force along the plane's normal."""
+    total = 0.0
+    for place in range(data.member_start[h], data.member_start[h + 1]):
+        i = data.member[place]
+        total += abs(data.factor[i]) * work.pull[i]
+    return total
+
+
+@compiled
+def _project(j: int, row: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
+    """Take the part of a row along the sliding planes' normals out of it, and note it in terms of the normals.
+
+    With sigma the sign of v_j, sigma row = sum_k z_k x_k + (orthogonal part); a sliding gate is z_k / cap_k, in [0, 1].
+    """
+    r, count = work.direction.shape[1], state.slide_count[j]
+    sign = 1.0 if work.ratio[j] > 0.0 else -1.0
+    z, cap = work.slide_z[slot, j], work.slide_cap[slot, j]
+    for k in range(count):
+        z[k] = dot(row[:r], state.basis[j, k])
+        for c in range(r):
+            row[c] -= z[k] * state.basis[j, k, c]
+    for k in range(count - 1, -1, -1):
+        for l in range(k + 1, count):
+            z[k] -= state.triangle[j, k, l] * z[l]
+        z[k] /= state.triangle[j, k, k]
+    for k in range(count):
+        z[k] *= sign
+        cap[k] = -sign * (1.0 - network.slope) * plane_pull(state.slide_plane[j, k], data, work)

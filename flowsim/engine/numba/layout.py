@@ -1,0 +1,209 @@
+"""What the compiled code works on: arrays in named tuples, allocated once and changed in place."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...problem import Problem, Reduced
+from ...problem.data.samples import Floats, Integers
+from ...problem.planes import Planes
+from ...scenario import Scenario
+from ..goals import Goals, Watch
+from .formulas import ACTIVATION_CODES, LOSS_CODES
+from .tableau import Tableau
+
+#: More misfits than this in one step, and the step is tried again with a shorter one.
+CANDIDATES = 1 << 16
+#: Bytes for the bases of the sliding neurons; it bounds the planes on which one neuron can slide at a time.
+BASIS_BYTES = 2**28
+
+# places in State.clock
+TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
+# places in State.counts
+ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE = range(9)
+
+
+class Network(NamedTuple):
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0."""
+
+    activation: int
+    degree: float
+    slope: float
+    homogeneity: float
+    loss: int
+    polar: bool
+    balanced: bool
+    trained: bool
+    kinked: bool
+
+    @classmethod
+    def of(cls, problem: Problem, coordinates: str) -> Network:
+        activation = problem.activation
+        kinked = not activation.smooth
+        return cls(
+            activation=ACTIVATION_CODES[activation.name] if activation.degree != 1 else ACTIVATION_CODES["leaky_relu"],
+            degree=float(activation.degree or 0),
+            slope=float(activation.inactive_slope),
+            homogeneity=float(activation.homogeneity),
+            loss=LOSS_CODES[problem.loss.name],
+            polar=coordinates == "polar",
+            balanced=problem.balanced,
+            trained=problem.trained_output,
+            kinked=kinked,
+        )
+
+
+class Data(NamedTuple):
+    """inputs (n, r), targets, weight, norm (n,): the samples. plane (n,), factor (n,): x_i = factor_i times the first
+    sample of its plane; first (H,), member_start (H + 1,), member (n,): the samples of each plane, the first one first."""
+
+    inputs: Floats
+    targets: Floats
+    weight: Floats
+    norm: Floats
+    output_sign: Floats
+    output_log: Floats
+    plane: Integers
+    factor: Floats
+    first: Integers
+    member_start: Integers
+    member: Integers
+
+    @classmethod
+    def of(cls, reduced: Reduced, planes: Planes) -> Data:
+        weights = reduced.problem.weights
+        return cls(
+            inputs=np.ascontiguousarray(reduced.inputs),
+            targets=reduced.targets.astype(float),
+            weight=reduced.sample_weight.astype(float),
+            norm=np.linalg.norm(reduced.inputs, axis=1),
+            output_sign=weights.output_sign.astype(float),
+            output_log=weights.output_log.astype(float),
+            plane=planes.plane,
+            factor=planes.factor,
+            first=planes.first,
+            member_start=planes.member_start,
+            member=planes.member,
+        )
+
+
+class Aims(NamedTuple):
+    """Tolerance and goals; ±inf where not asked for. The arrays are those of :class:`flowsim.engine.goals.Watch`."""
+
+    rtol: float
+    end: float
+    log_loss: float
+    alignment: float
+    center: Floats
+    targeted: Any
+    feature: Floats
+
+    @classmethod
+    def of(cls, scenario: Scenario, reduced: Reduced) -> Aims:
+        goals, watch = Goals.of(scenario.flow.until), Watch.of(reduced)
+        return cls(scenario.flow.rtol, *goals, *watch)
+
+
+class State(NamedTuple):
+    """Everything between two steps. Rows of y are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v.
+
+    k (stages, m, r + 2): the velocities of the last step, which began at `begin` from y_begin; ahead (m, r + 2): the
+    velocity now. gate (m, n): 1 where the pair counts as active. strength (n,), threshold (m,): a pair whose strength is
+    beyond the neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation.
+    gain (m,): |v/w|, by which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along; basis (m, S, r), triangle (m, S, S): their
+    normals as triangle^T basis. hold (m,), guard (m,), guard_count (m,): until when a neuron's kinks are stepped over, and
+    since when its events are counted.
+    """
+
+    y: Floats
+    y_begin: Floats
+    k: Floats
+    ahead: Floats
+    clock: Floats
+    counts: Integers
+    gate: Any
+    strength: Floats
+    threshold: Floats
+    gain: Floats
+    slide_count: Integers
+    slide_plane: Integers
+    basis: Floats
+    triangle: Floats
+    hold: Floats
+    guard: Floats
+    guard_count: Integers
+
+    @classmethod
+    def empty(cls, network: Network, tableau: Tableau, neurons: int, coordinates: int, samples: int) -> State:
+        rows, entries = neurons, coordinates + 2
+        pairs = (rows, samples) if network.kinked else (rows, 0)
+        most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates))) if network.kinked else 0
+        return cls(
+            y=np.zeros((rows, entries)),
+            y_begin=np.zeros((rows, entries)),
+            k=np.zeros((len(tableau.a), rows, entries)),
+            ahead=np.zeros((rows, entries)),
+            clock=np.zeros(8),
+            counts=np.zeros(9, dtype=np.int64),
+            gate=np.zeros(pairs, dtype=np.int8),
+            strength=np.zeros(pairs[1]),
+            threshold=np.zeros(rows),
+            gain=np.zeros(rows),
+            slide_count=np.zeros(rows, dtype=np.int64),
+            slide_plane=np.zeros((rows, most), dtype=np.int64),
+            basis=np.zeros((rows, most, coordinates)),
+            triangle=np.zeros((rows, most, most)),
+            hold=np.full(rows, -np.inf),
+            guard=np.full(rows, -np.inf),
+            guard_count=np.zeros(rows, dtype=np.int64),
+        )
+
+
+class Work(NamedTuple):
+    """What one evaluation leaves for those that look at it, and room to work in.
+
+    direction (m, r), log_norm, ratio (m,): the state; outputs, pull (n,): f(x_i) and -weight l'; force (m, r): sum of
+    slope pull x over the samples; pre (m, n): pre-activations, then slope times pull. size (m,), reach (m,): the neuron's
+    norm when the step began, and how much larger than now that was, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane,
+    and what its gate can take of it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
+    """
+
+    direction: Floats
+    log_norm: Floats
+    ratio: Floats
+    outputs: Floats
+    pull: Floats
+    force: Floats
+    pre: Floats
+    stage: Floats
+    total: Floats
+    size: Floats
+    reach: Floats
+    slide_z: Floats
+    slide_cap: Floats
+    candidate: Integers
+    flagged: Any
+
+    @classmethod
+    def empty(cls, state: State, samples: int) -> Work:
+        rows, entries = state.y.shape
+        stages, most = len(state.k), state.slide_plane.shape[1]
+        return cls(
+            direction=np.zeros((rows, entries - 2)),
+            log_norm=np.zeros(rows),
+            ratio=np.zeros(rows),
+            outputs=np.zeros(samples),
+            pull=np.zeros(samples),
+            force=np.zeros((rows, entries - 2)),
+            pre=np.zeros((rows, samples)),
+            stage=np.zeros((rows, entries)),
+            total=np.zeros(rows),
+            size=np.zeros(rows),
+            reach=np.ones(rows),
+            slide_z=np.zeros((stages, rows, most)),
+            slide_cap=np.zeros((stages, rows, most)),
+            candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
+            flagged=np.zeros(rows, dtype=np.bool_),
+        )

@@ -1,0 +1,351 @@
+"""The stepping loop, compiled: adaptive steps, events of the gates, goals."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+
+import numpy as np
+
+from ...problem.data.samples import Floats
+from .compiled import compiled, entry
+from .events import first_event, leaves
+from .field import dot, evaluate, norm_of, row_velocity
+from .formulas import log_loss
+from .layout import (
+    ACCEPTED,
+    BEGIN,
+    CANDIDATE,
+    CANDIDATES,
+    DENSE,
+    EVENTS,
+    FINITE,
+    LAST_ERROR,
+    LAST_EVENT,
+    LENGTH,
+    LOG_LOSS,
+    RATE,
+    REACHED,
+    REJECTED,
+    STALLED,
+    STEP,
+    TIME,
+    Aims,
+    Data,
+    Network,
+    State,
+    Work,
+)
+from .sliding import resolve
+from .tableau import Tableau
+
+#: First trial step: this much relative motion of the fastest neuron.
+FIRST_MOTION = 1e-3
+#: A step shorter than this many spacings of floating-point time cannot advance.
+SMALLEST_STEP = 16.0
+#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
+OUTPUT_FLOOR = 1e-3
+#: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
+SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
+#: Kinks that move a neuron by less than this many tolerances in a step are stepped over.
+STEP_OVER = 0.3
+#: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
+#: are such crowds: shorter steps are then cheaper than stopping at every event.
+CROWD = 10.0
+#: How fast the estimated rate of events follows at an event, and fades in a step without one.
+FOLLOW, FADE = 0.1, 0.98
+#: After an event the next step is at most this many times the part that was made, or this part of the whole if that is more.
+AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
+#: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
+ZENO = 50
+#: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
+LATE = 0.03
+
+
+@entry
+def begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """Gates, velocity, loss and first trial step at the start, state.y."""
+    slot = tableau.stages - 1
+    state.threshold[:] = inf
+    evaluate(state.y, state.ahead, slot, 1.0, network, data, state, work)
+    if network.kinked:
+        for j in range(len(state.y)):
+            resolve(j, state.ahead, slot, network, data, state, work)
+    rate = 0.0
+    for j in range(len(state.y)):
+        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], network))
+    state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
+    state.clock[LAST_ERROR] = 1.0
+    state.counts[FINITE] = 1
+    _arrive(network, data, tableau, aims, state, work)
+    state.counts[REACHED] = state.counts[EVENTS] = 0  # nothing has happened yet
+
+
+@entry
+def advance(
+    stop: float, attempts: int, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work
+) -> None:
+    """Step until the time is at or past `stop` or the end, so many steps were tried, a goal is met or no step is possible."""
+    clock, counts = state.clock, state.counts
+    last = counts[ACCEPTED] + counts[REJECTED] + attempts
+    while (
+        clock[TIME] < stop
+        and clock[TIME] < aims.end
+        and counts[ACCEPTED] + counts[REJECTED] < last
+        and counts[REACHED] == 0
+        and counts[STALLED] == 0
+    ):
+        _step(network, data, tableau, aims, state, work)
+
+
+@entry
+def inside(
+    time: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work, y: Floats
+) -> None:
+    """The state at a time within the last accepted step, into y."""
+    _densify(network, data, tableau, state, work)
+    _interpolate((time - state.clock[BEGIN]) / state.clock[LENGTH], tableau, state, y)
+    _restore_unit(y, network, state)
+
+
+@compiled
+def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    clock, counts = state.clock, state.counts
+    length = clock[STEP]
+    # the end is met exactly, without a sliver of a step before it
+    if clock[TIME] + 1.01 * length >= aims.end:
+        length = aims.end - clock[TIME]
+    state.y_begin[:] = state.y
+    state.k[0] = state.ahead
+    clock[BEGIN], clock[LENGTH], counts[DENSE], counts[CANDIDATE] = clock[TIME], length, 0, 0
+    if network.kinked:
+        _choose_kept(length, aims.rtol, network, state, work)
+    for stage in range(1, tableau.stages):
+        _combine(tableau.a[stage], length, state, work.stage)
+        evaluate(work.stage, state.k[stage], stage, 1.0, network, data, state, work)
+    crowded = counts[CANDIDATE] > CANDIDATES
+    error = _error(tableau, length, network, state, work) / aims.rtol
+    counts[FINITE] = isfinite(error)
+    if error <= 1.0 and not crowded:
+        _accept(error, network, data, tableau, aims, state, work)
+    else:
+        counts[REJECTED] += 1
+        factor = SAFETY * error ** (-NOW / tableau.order) if isfinite(error) and not crowded else SLOWEST
+        clock[STEP] = length * max(min(factor, SAFETY), SLOWEST)
+    spacing = np.nextafter(clock[TIME], inf) - clock[TIME]
+    counts[STALLED] = clock[STEP] <= SMALLEST_STEP * spacing or not isfinite(clock[TIME] + clock[STEP])
+
+
+@compiled
+def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    clock, counts, length = state.clock, state.counts, state.clock[LENGTH]
+    error = max(error, 1e-10)
+    factor = SAFETY * error ** (-NOW / tableau.order) * clock[LAST_ERROR] ** (BEFORE / tableau.order)
+    clock[STEP] = length * max(min(factor, FASTEST), SLOWEST)
+    clock[LAST_ERROR] = error
+    if network.kinked and _gates_misfit(network, data, tableau, aims, state, work):
+        _turn(network, data, tableau, aims, state, work)
+    else:
+        clock[RATE] *= FADE
+        clock[TIME] = clock[BEGIN] + length if length < aims.end - clock[BEGIN] else aims.end
+        _combine(tableau.weights, length, state, state.y)
+        state.ahead[:] = state.k[tableau.stages - 1]
+        _restore_unit(state.y, network, state)
+    counts[ACCEPTED] += 1
+    _arrive(network, data, tableau, aims, state, work)
+
+
+@compiled
+def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """What the next step and the goals need to know of the state, which `evaluate` has just seen."""
+    if network.kinked:
+        last = tableau.stages - 1
+        work.slide_z[0], work.slide_cap[0] = work.slide_z[last], work.slide_cap[last]
+        # how hard each sample's kink hits, and how far that moves each neuron
+        for i in range(len(data.norm)):
+            state.strength[i] = (1.0 - network.slope) * abs(work.pull[i]) * data.norm[i]
+        for j in range(len(state.gain)):
+            state.gain[j] = abs(work.ratio[j])
+    log_of_loss = log_loss(network.loss, work.outputs, data.targets, data.weight)
+    state.clock[LOG_LOSS] = log_of_loss
+    aligned = aims.alignment < inf and _aligned(aims, network, state)
+    state.counts[REACHED] = log_of_loss <= aims.log_loss or aligned
+
+
+@compiled
+def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
+    """Whether an event lies in the last step; puts the state and the time there."""
+    clock, counts = state.clock, state.counts
+    if counts[CANDIDATE] == 0 and not _leaving(tableau, aims, state, work):
+        return False
+    outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
+    _densify(network, data, tableau, state, work)
+    part = first_event(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
+    if part == inf:
+        work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
+        return False
+    clock[TIME] = clock[BEGIN] + part * clock[LENGTH]
+    gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * clock[LENGTH] / CROWD)
+    clock[RATE] += FOLLOW * (1.0 / gap - clock[RATE])
+    clock[LAST_EVENT] = clock[TIME]
+    clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
+    _interpolate(part, tableau, state, state.y)
+    _restore_unit(state.y, network, state)
+    return True
+
+
+@compiled
+def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """At an event, choose anew the gates of all neurons that are at one."""
+    slot = tableau.stages - 1
+    state.counts[CANDIDATE] = 0
+    evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
+    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
+        work.flagged[work.candidate[0, place]] = True
+    for j in range(len(state.y)):
+        if not work.flagged[j]:
+            continue
+        if _too_often(j, aims.rtol, network, state):
+            state.slide_count[j] = 0
+            row_velocity(j, state.ahead, slot, network, data, state, work)
+        else:
+            resolve(j, state.ahead, slot, network, data, state, work)
+
+
+@compiled
+def _too_often(j: int, rtol: float, network: Network, state: State) -> bool:
+    """Whether so many events came while the neuron moved by less than the tolerance that they are Zeno's; holds it then."""
+    time = state.clock[TIME]
+    rate = relative(state.y[j], state.y[j], state.ahead[j], network)
+    window = rtol / rate if rate > 0.0 else state.clock[LENGTH]
+    if time - state.guard[j] > window:
+        state.guard[j], state.guard_count[j] = time, 0
+    state.guard_count[j] += 1
+    if state.guard_count[j] <= ZENO:
+        return False
+    state.hold[j], state.guard_count[j] = time + window, 0
+    return True
+
+
+@compiled
+def _choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
+    """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than a few
+    tolerances."""
+    r = work.direction.shape[1]
+    tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
+    for j in range(len(state.threshold)):
+        motion = state.gain[j] * length
+        free = motion == 0.0 or state.clock[TIME] < state.hold[j]
+        state.threshold[j] = inf if free else tolerances * rtol / motion
+        work.size[j] = 0.0 if network.polar else norm_of(state.y[j, :r])
+
+
+@compiled
+def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
+    """Whether a sliding gate has left [0, 1] at the end of the last step."""
+    last, margin = tableau.stages - 1, LATE * sqrt(aims.rtol)
+    for j in range(len(state.slide_count)):
+        for k in range(state.slide_count[j]):
+            if leaves(j, k, margin, last, work):
+                return True
+    return False
+
+
+@compiled
+def _densify(network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
+    """The stages that only dense output needs."""
+    if state.counts[DENSE] == 0:
+        for stage in range(tableau.stages, len(tableau.a)):
+            _combine(tableau.a[stage], state.clock[LENGTH], state, work.stage)
+            evaluate(work.stage, state.k[stage], stage, 0.0, network, data, state, work)
+        state.counts[DENSE] = 1
+
+
+@compiled
+def _combine(coefficients: Floats, length: float, state: State, y: Floats) -> None:
+    """y_begin + length times the combination of the stages."""
+    for j in range(len(y)):
+        y[j] = state.y_begin[j]
+        for l in range(len(coefficients)):
+            if coefficients[l] != 0.0:
+                factor = length * coefficients[l]
+                for c in range(y.shape[1]):
+                    y[j, c] += factor * state.k[l, j, c]
+
+
+@compiled
+def _interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
+    coefficients = np.zeros(len(tableau.dense))
+    for l in range(len(coefficients)):
+        for p in range(tableau.dense.shape[1] - 1, -1, -1):
+            coefficients[l] = (coefficients[l] + tableau.dense[l, p]) * part
+    _combine(coefficients, state.clock[LENGTH], state, y)
+
+
+@compiled
+def _restore_unit(y: Floats, network: Network, state: State) -> None:
+    """What rounding has taken from sliding neurons and from unit rows."""
+    r = y.shape[1] - 2
+    for j in range(len(y)):
+        for k in range(state.slide_count[j]):
+            part = dot(state.basis[j, k], y[j, :r])
+            for c in range(r):
+                y[j, c] -= part * state.basis[j, k, c]
+        if network.polar:
+            size = norm_of(y[j, :r])
+            for c in range(r):
+                y[j, c] /= size
+
+
+@compiled
+def _error(tableau: Tableau, length: float, network: Network, state: State, work: Work) -> float:
+    """The largest local error of any neuron, relative to that neuron. The state after the step is in work.stage."""
+    r, worst = state.y.shape[1] - 2, 0.0
+    row = np.empty(r + 2)
+    for j in range(len(state.y)):
+        estimates = (0.0, 0.0)
+        for which in range(2):
+            row[:] = 0.0
+            for l in range(tableau.stages):
+                factor = length * tableau.error[which, l]
+                if factor != 0.0:
+                    for c in range(r + 2):
+                        row[c] += factor * state.k[l, j, c]
+            size = relative(state.y_begin[j], work.stage[j], row, network)
+            estimates = (size, 0.0) if which == 0 else (estimates[0], size)
+        fifth, third = estimates
+        # Hairer's combination of two estimates (dop853); a pair with one has third = 0
+        error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
+        if not error <= worst:  # nan stays
+            worst = error
+    return worst
+
+
+@compiled
+def relative(before: Floats, after: Floats, change: Floats, network: Network) -> float:
+    """The size of a change of one neuron, relative to the neuron: angle, log norm and output weight, the largest."""
+    r = len(change) - 2
+    if network.polar:
+        worst = max(norm_of(change[:r]), abs(change[r]))
+        output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR
+    else:
+        size = max(norm_of(before[:r]), norm_of(after[:r]))
+        worst = norm_of(change[:r]) / (size if size > 0.0 else 1.0)
+        output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR * size
+    output = max(output, floor)
+    return max(worst, abs(change[r + 1]) / (output if output > 0.0 else 1.0))
+
+
+@compiled
+def _aligned(aims: Aims, network: Network, state: State) -> bool:
+    """Whether every targeted neuron's cosine with its target is at least the goal."""
+    r, some = state.y.shape[1] - 2, False
+    for j in range(len(state.y)):
+        if aims.targeted[j]:
+            some = True
+            along = dot(state.y[j, :r], aims.center[j])
+            size = 0.0
+            for c in range(r):
+                size += (aims.feature[c] * state.y[j, c]) ** 2
+            if along < aims.alignment * sqrt(size):
+                return False
+    return some
