@@ -20,7 +20,7 @@ from ..plan import Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Network, State, Work
-from .stepper import advance, begin, inside
+from .stepper import advance, inside
 from .tableau import TABLEAUS
 
 
@@ -61,9 +61,7 @@ class NumbaIntegrator:
     def begin(self) -> Carry:
         carry = self._empty()
         carry.state.y[:] = self._start
-        with self._blas_threads():
-            begin(*self._setting, carry.state, carry.work)
-        return carry
+        return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         with self._blas_threads():

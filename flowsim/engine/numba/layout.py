@@ -22,7 +22,7 @@ BASIS_BYTES = 2**28
 # places in State.clock
 TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
 # places in State.counts
-ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE = range(9)
+ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 
 
 class Network(NamedTuple):
@@ -146,7 +146,7 @@ class State(NamedTuple):
             k=np.zeros((len(tableau.a), rows, entries)),
             ahead=np.zeros((rows, entries)),
             clock=np.zeros(8),
-            counts=np.zeros(9, dtype=np.int64),
+            counts=np.zeros(10, dtype=np.int64),
             gate=np.zeros(pairs, dtype=np.int8),
             strength=np.zeros(pairs[1]),
             threshold=np.zeros(rows),

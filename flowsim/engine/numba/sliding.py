@@ -196,17 +196,17 @@ def _descend(
         reach, first = 1.0, -1
         for place in range(len(free)):
             b = free[place]
-            step = wanted[place] - z[b]
-            if wanted[place] < 0.0 and z[b] + reach * step < 0.0:
-                reach, first = -z[b] / step, place
-            elif wanted[place] > cap[b] and z[b] + reach * step > cap[b]:
-                reach, first = (cap[b] - z[b]) / step, place
+            step, least = wanted[place] - z[b], RESTING * cap[b]
+            if wanted[place] <= least and z[b] + reach * step <= least:
+                reach, first = min(z[b] / -step if step < 0.0 else 0.0, 1.0), place
+            elif wanted[place] >= cap[b] - least and z[b] + reach * step >= cap[b] - least:
+                reach, first = min((cap[b] - z[b]) / step if step > 0.0 else 0.0, 1.0), place
         for place in range(len(free)):
             z[free[place]] += reach * (wanted[place] - z[free[place]])
         if first < 0:
             return free
         b = free[first]
-        low = wanted[first] < 0.0
+        low = 2.0 * wanted[first] < cap[b]
         side[b], z[b] = (BELOW, 0.0) if low else (ABOVE, cap[b])
         free = np.concatenate((free[:first], free[first + 1 :]))
     return free

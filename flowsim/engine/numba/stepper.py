@@ -7,13 +7,14 @@ from math import inf, isfinite, sqrt
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .compiled import compiled, entry
+from .compiled import compiled, entry, inlined
 from .events import first_event, leaves
 from .field import dot, evaluate, norm_of, row_velocity
 from .formulas import log_loss
 from .layout import (
     ACCEPTED,
     BEGIN,
+    BEGUN,
     CANDIDATE,
     CANDIDATES,
     DENSE,
@@ -62,30 +63,16 @@ LATE = 0.03
 
 
 @entry
-def begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
-    """Gates, velocity, loss and first trial step at the start, state.y."""
-    slot = tableau.stages - 1
-    state.threshold[:] = inf
-    evaluate(state.y, state.ahead, slot, 1.0, network, data, state, work)
-    if network.kinked:
-        for j in range(len(state.y)):
-            resolve(j, state.ahead, slot, network, data, state, work)
-    rate = 0.0
-    for j in range(len(state.y)):
-        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], network))
-    state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
-    state.clock[LAST_ERROR] = 1.0
-    state.counts[FINITE] = 1
-    _arrive(network, data, tableau, aims, state, work)
-    state.counts[REACHED] = state.counts[EVENTS] = 0  # nothing has happened yet
-
-
-@entry
 def advance(
     stop: float, attempts: int, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work
 ) -> None:
-    """Step until the time is at or past `stop` or the end, so many steps were tried, a goal is met or no step is possible."""
+    """Step until the time is at or past `stop` or the end, so many steps were tried, a goal is met or no step is possible.
+
+    The first call finds the gates at the start, state.y, and a first trial step, which may be all that it is asked for.
+    """
     clock, counts = state.clock, state.counts
+    if counts[BEGUN] == 0:
+        _begin(network, data, tableau, aims, state, work)
     last = counts[ACCEPTED] + counts[REJECTED] + attempts
     while (
         clock[TIME] < stop
@@ -107,7 +94,26 @@ def inside(
     _restore_unit(y, network, state)
 
 
-@compiled
+@inlined
+def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """Gates, velocity, loss and first trial step at the start, state.y."""
+    slot = tableau.stages - 1
+    state.threshold[:] = inf
+    evaluate(state.y, state.ahead, slot, 1.0, network, data, state, work)
+    if network.kinked:
+        for j in range(len(state.y)):
+            resolve(j, state.ahead, slot, network, data, state, work)
+    rate = 0.0
+    for j in range(len(state.y)):
+        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], network))
+    state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
+    state.clock[LAST_ERROR] = 1.0
+    state.counts[BEGUN] = state.counts[FINITE] = 1
+    _arrive(network, data, tableau, aims, state, work)
+    state.counts[REACHED] = state.counts[EVENTS] = 0  # nothing has happened yet
+
+
+@inlined
 def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
     length = clock[STEP]
@@ -135,7 +141,7 @@ def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
     counts[STALLED] = clock[STEP] <= SMALLEST_STEP * spacing or not isfinite(clock[TIME] + clock[STEP])
 
 
-@compiled
+@inlined
 def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     clock, counts, length = state.clock, state.counts, state.clock[LENGTH]
     error = max(error, 1e-10)
@@ -154,7 +160,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     _arrive(network, data, tableau, aims, state, work)
 
 
-@compiled
+@inlined
 def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """What the next step and the goals need to know of the state, which `evaluate` has just seen."""
     if network.kinked:
@@ -171,7 +177,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
     state.counts[REACHED] = log_of_loss <= aims.log_loss or aligned
 
 
-@compiled
+@inlined
 def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether an event lies in the last step; puts the state and the time there."""
     clock, counts = state.clock, state.counts
@@ -193,7 +199,7 @@ def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, st
     return True
 
 
-@compiled
+@inlined
 def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """At an event, choose anew the gates of all neurons that are at one."""
     slot = tableau.stages - 1
@@ -211,7 +217,7 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
             resolve(j, state.ahead, slot, network, data, state, work)
 
 
-@compiled
+@inlined
 def _too_often(j: int, rtol: float, network: Network, state: State) -> bool:
     """Whether so many events came while the neuron moved by less than the tolerance that they are Zeno's; holds it then."""
     time = state.clock[TIME]
@@ -226,7 +232,7 @@ def _too_often(j: int, rtol: float, network: Network, state: State) -> bool:
     return True
 
 
-@compiled
+@inlined
 def _choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
     """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than a few
     tolerances."""
@@ -239,7 +245,7 @@ def _choose_kept(length: float, rtol: float, network: Network, state: State, wor
         work.size[j] = 0.0 if network.polar else norm_of(state.y[j, :r])
 
 
-@compiled
+@inlined
 def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether a sliding gate has left [0, 1] at the end of the last step."""
     last, margin = tableau.stages - 1, LATE * sqrt(aims.rtol)
