@@ -294,13 +294,12 @@ def _forecast(system, state, step, arrival):
 
 
 @njit
-def _hold(gram, before, gains, arrival, held, gate, share, after):
+def _hold(gram, size, gains, arrival, held, gate, share, after):
     """Projected Gauss-Seidel for one neuron: gates after arrival that fit the side on which `after` lies, any of [0, 1]
-    where after = 0. True when nothing moves by more than rounding."""
-    samples, size = len(before), np.abs(before).max()
+    where after = 0. True when nothing moves by more than rounding of `size`."""
     for _ in range(5000):
         moved = 0.0
-        for i in range(samples):
+        for i in range(len(after)):
             if arrival[i] == 1:
                 continue
             remaining = (1 - arrival[i]) * gains[i]
@@ -317,7 +316,7 @@ def _hold(gram, before, gains, arrival, held, gate, share, after):
                 share[i] += (1 - arrival[i]) * (now - gate[i])
                 gate[i] = now
                 moved = max(moved, abs(change) * gram[i, i])
-                for k in range(samples):
+                for k in range(len(after)):
                     after[k] += change * gram[i, k]
         if moved <= 1e-15 * size:
             return True
@@ -341,9 +340,10 @@ def _midpoint(system, state, step, arrival, share, after):
             change = 0.5 * step * (output[j] + head[j])
             gains[:] = (1 - slope) * change * pull
             _advance(gram, pre[j], change, pull, slope, share[j], new)
-            if not _hold(gram, pre[j], gains, arrival[j], held[j], gate[j], share[j], new):
+            size = np.abs(pre[j]).max() + np.abs(change * pull * np.diag(gram)).max()
+            if not _hold(gram, size, gains, arrival[j], held[j], gate[j], share[j], new):
                 return False, head, pull
-            error = max(error, np.abs(new - after[j]).max() / (np.abs(pre[j]).max() + 1e-300))
+            error = max(error, np.abs(new - after[j]).max() / (size + 1e-300))
             after[j] = new
             if trained:
                 rate = 0.5 * np.sum(pull * (slope + (1 - slope) * share[j]) * (pre[j] + after[j]))
