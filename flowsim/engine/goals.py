@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..problem import Reduced
-from ..problem.data.samples import Floats
 from ..scenario.flow import Until
 from .targets import target_cluster
 
@@ -31,12 +30,15 @@ class Goals(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """What the alignment goal looks at. center (m, r): each neuron's target as a unit vector in reduced coordinates;
-    targeted (m,): whether the neuron has one; feature (r,): 1 for every coordinate but the bias."""
+    """What the alignment goal looks at, as arrays of NumPy or JAX.
 
-    center: Floats
+    center (m, r): each neuron's target as a unit vector in reduced coordinates; targeted (m,): whether the neuron has one;
+    feature (r,): 1 for every coordinate but the bias.
+    """
+
+    center: Any
     targeted: Any
-    feature: Floats
+    feature: Any
 
     @classmethod
     def of(cls, reduced: Reduced) -> Watch:

@@ -147,6 +147,6 @@ def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str
         yield (
             f"{problem.activation.name} has a kink, so the field jumps where <w_j, x_i> = 0. This engine takes the "
             "derivative at the kink from the inactive side and does not follow sliding along such a boundary (Clarke's "
-            "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate; the numba "
-            "engine follows them."
+            "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate. "
+            "The numba engine follows them."
         )

@@ -14,8 +14,8 @@ PARALLEL = 1e-12
 
 @dataclass(frozen=True)
 class Planes:
-    """H planes of n samples. plane (n,): the plane of each sample; factor (n,): x_i = factor_i times the first sample of its
-    plane. first (H,): that sample; member[member_start[h] : member_start[h + 1]]: the samples of plane h, in order.
+    """H planes of n samples. plane (n,): the plane of each sample; factor (n,): x_i = factor_i times the first sample of
+    its plane. first (H,): that sample; member[member_start[h] : member_start[h + 1]]: the samples of plane h, in order.
     A sample that is 0 has a plane of its own."""
 
     plane: Integers
@@ -49,4 +49,6 @@ def planes(inputs: Floats) -> Planes:
     factor = np.where(norm > 0, along / np.where(norm > 0, norm[leader], 1.0) ** 2, 1.0)
     member = np.argsort(plane, kind="stable")
     start = np.searchsorted(plane[member], np.arange(len(first) + 1))
-    return Planes(plane.astype(np.int64), factor, first.astype(np.int64), start.astype(np.int64), member.astype(np.int64))
+    return Planes(
+        plane.astype(np.int64), factor, first.astype(np.int64), start.astype(np.int64), member.astype(np.int64)
+    )

@@ -146,4 +146,3 @@ class DiffraxIntegrator:
             accepted=jnp.asarray(accepted),
             rejected=jnp.asarray(rejected),
         )
-

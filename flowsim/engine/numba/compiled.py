@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
+njit: Any = numba.njit  # its stubs do not know every option
 
 
 def _stamp() -> str:
@@ -29,12 +30,12 @@ INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 def compiled(function: Function) -> Function:
     """A function that other compiled functions call."""
-    return cast(Function, numba.njit(**INNER)(function))
+    return cast(Function, njit(**INNER)(function))
 
 
 def inlined(function: Function) -> Function:
     """The same for one that is called from a single place: put there before it is compiled, which takes half the time."""
-    return cast(Function, numba.njit(inline="always", **INNER)(function))
+    return cast(Function, njit(inline="always", **INNER)(function))
 
 
 def entry(function: Function) -> Function:
@@ -43,6 +44,6 @@ def entry(function: Function) -> Function:
     Numba would take it from there while the time of the function's own file stands. What it calls is in other files too, so
     the stamp is made from all of them.
     """
-    dispatcher = numba.njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
     dispatcher._cache._cache_file._source_stamp = STAMP
     return cast(Function, dispatcher)

@@ -54,10 +54,10 @@ def _positions(sign: float, j: int, x: Floats, r: int, tableau: Tableau, state: 
     """sign <y_j(theta), x> in powers of theta."""
     powers[:] = 0.0
     powers[0] = sign * dot(state.y_begin[j, :r], x)
-    for l in range(len(tableau.dense)):
-        rate = sign * state.clock[LENGTH] * dot(state.k[l, j, :r], x)
+    for stage in range(len(tableau.dense)):
+        rate = sign * state.clock[LENGTH] * dot(state.k[stage, j, :r], x)
         for p in range(1, len(powers)):
-            powers[p] += rate * tableau.dense[l, p - 1]
+            powers[p] += rate * tableau.dense[stage, p - 1]
 
 
 @compiled
@@ -78,10 +78,10 @@ def _leaving_at(j: int, k: int, margin: float, tableau: Tableau, work: Work, pow
     found = 1.0
     for upper in (False, True):
         powers[:] = 0.0
-        for l in range(len(tableau.dense)):
-            z, cap = work.slide_z[l, j, k], work.slide_cap[l, j, k]
+        for stage in range(len(tableau.dense)):
+            z, cap = work.slide_z[stage, j, k], work.slide_cap[stage, j, k]
             for p in range(len(powers) - 1):
-                powers[p] += (cap - z if upper else z) * tableau.dense[l, p] * (p + 1)
+                powers[p] += (cap - z if upper else z) * tableau.dense[stage, p] * (p + 1)
         found = min(found, _falls_below(powers, -slack, found))
     return found
 

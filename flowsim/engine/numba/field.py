@@ -1,7 +1,7 @@
 """The right-hand side, compiled: the same formulas as in the diffrax engine, with gates where the activation has a kink.
 
-For an activation with a kink, a neuron's force is P = sum_i slope_ji p_i x_i with slope_ji from the pair's gate, and a neuron
-that slides along planes with normals x_S moves by the part of P that is orthogonal to them.
+For an activation with a kink, a neuron's force is P = sum_i slope_ji p_i x_i with slope_ji from the pair's gate, and a
+neuron that slides along planes with normals x_S moves by the part of P that is orthogonal to them.
 """
 
 from __future__ import annotations
@@ -114,10 +114,7 @@ def _add_gated(j: int, look: float, factor: float, slope: float, data: Data, sta
         kept = state.strength[i] > threshold
         if look > 0.0 and not kept and abs(row[i]) > level:
             gate[i] = row[i] > 0.0
-        if kept or abs(row[i]) <= level:
-            active = gate[i] == 1
-        else:
-            active = row[i] > 0.0
+        active = gate[i] == 1 if kept or abs(row[i]) <= level else row[i] > 0.0
         work.outputs[i] += factor * row[i] * (1.0 if active else slope)
         if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
             found = state.counts[CANDIDATE]
@@ -148,9 +145,7 @@ def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
 
 
 @compiled
-def row_velocity(
-    j: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work
-) -> None:
+def row_velocity(j: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
     """One neuron's velocity from its force, into its row of out."""
     r = work.direction.shape[1]
     u, force, row = work.direction[j], work.force[j], out[j]
@@ -200,8 +195,8 @@ def _project(j: int, row: Floats, slot: int, network: Network, data: Data, state
         for c in range(r):
             row[c] -= z[k] * state.basis[j, k, c]
     for k in range(count - 1, -1, -1):
-        for l in range(k + 1, count):
-            z[k] -= state.triangle[j, k, l] * z[l]
+        for later in range(k + 1, count):
+            z[k] -= state.triangle[j, k, later] * z[later]
         z[k] /= state.triangle[j, k, k]
     for k in range(count):
         z[k] *= sign

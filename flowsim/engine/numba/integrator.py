@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ...problem import Reduced
-from ...problem.data.samples import Floats
+from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.planes import planes
 from ...scenario import Scenario
 from ..goals import reached_goal
@@ -22,7 +22,6 @@ from . import layout
 from .layout import Aims, Data, Network, State, Work
 from .stepper import advance, inside
 from .tableau import TABLEAUS
-
 
 #: Operations per evaluation from which on matrix products may use several threads; below, handing work over costs more.
 THREADED = 50_000_000
@@ -87,10 +86,12 @@ class NumbaIntegrator:
         y = np.empty_like(carry.state.y)
         with self._blas_threads():
             inside(time, self._network, self._data, self._tableau, carry.state, carry.work, y)
-        return self._snapshot(time, y, carry.state)
+        return self._snapshot(time, y, self._sliding(carry.state.begin_count, carry.state.begin_plane))
 
     def now(self, carry: Carry) -> Snapshot:
-        return self._snapshot(float(carry.state.clock[layout.TIME]), carry.state.y.copy(), carry.state)
+        state = carry.state
+        sliding = self._sliding(state.slide_count, state.slide_plane)
+        return self._snapshot(float(state.clock[layout.TIME]), state.y.copy(), sliding)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return {name: array for name, array in carry.state._asdict().items() if array.size}
@@ -124,10 +125,9 @@ class NumbaIntegrator:
                 y[:, -1] = self._problem.output
         return y
 
-    def _snapshot(self, time: float, y: Floats, state: State) -> Snapshot:
+    def _snapshot(self, time: float, y: Floats, sliding: Booleans | None) -> Snapshot:
         weights = self._problem.weights
         hidden, log_norm, output = y[:, :-2], y[:, -2], y[:, -1]
-        sliding = self._sliding(state)
         size = np.abs(hidden).max(axis=1)
         size = size * np.linalg.norm(hidden / np.where(size > 0, size, 1.0)[:, None], axis=1)
         direction = hidden / np.where(size > 0, size, 1.0)[:, None]
@@ -141,11 +141,11 @@ class NumbaIntegrator:
             ratio = weights.output_sign if self._network.balanced else output
             return Snapshot(time, direction, log_norm, np.sign(ratio), np.log(np.abs(ratio)) + log_norm, sliding)
 
-    def _sliding(self, state: State) -> Any:
+    def _sliding(self, count: Integers, plane: Integers) -> Booleans | None:
         """(m, n'): the pairs that slide, or None where no pair can."""
         if not self._network.kinked:
             return None
-        along = np.zeros((len(state.y), len(self._planes.first)), dtype=bool)
-        for j, count in enumerate(state.slide_count):
-            along[j, state.slide_plane[j, :count]] = True
+        along = np.zeros((len(count), len(self._planes.first)), dtype=bool)
+        for j in np.flatnonzero(count):
+            along[j, plane[j, : count[j]]] = True
         return along[:, self._planes.plane]

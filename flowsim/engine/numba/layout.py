@@ -107,14 +107,16 @@ class Aims(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything between two steps. Rows of y are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v.
+    """Everything between two steps.
 
-    k (stages, m, r + 2): the velocities of the last step, which began at `begin` from y_begin; ahead (m, r + 2): the
-    velocity now. gate (m, n): 1 where the pair counts as active. strength (n,), threshold (m,): a pair whose strength is
-    beyond the neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation.
-    gain (m,): |v/w|, by which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along; basis (m, S, r), triangle (m, S, S): their
-    normals as triangle^T basis. hold (m,), guard (m,), guard_count (m,): until when a neuron's kinks are stepped over, and
-    since when its events are counted.
+    y (m, r + 2): rows are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v. y_begin, k (stages, m, r + 2):
+    where the last step began, and its velocities; ahead (m, r + 2): the velocity now. clock, counts: see their places above.
+    gate (m, n): 1 where the pair counts as active. strength (n,), threshold (m,): a pair whose strength is beyond the
+    neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation. gain (m,): |v/w|, by
+    which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
+    basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
+    last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
+    counted.
     """
 
     y: Floats
@@ -129,6 +131,8 @@ class State(NamedTuple):
     gain: Floats
     slide_count: Integers
     slide_plane: Integers
+    begin_count: Integers
+    begin_plane: Integers
     basis: Floats
     triangle: Floats
     hold: Floats
@@ -153,6 +157,8 @@ class State(NamedTuple):
             gain=np.zeros(rows),
             slide_count=np.zeros(rows, dtype=np.int64),
             slide_plane=np.zeros((rows, most), dtype=np.int64),
+            begin_count=np.zeros(rows, dtype=np.int64),
+            begin_plane=np.zeros((rows, most), dtype=np.int64),
             basis=np.zeros((rows, most, coordinates)),
             triangle=np.zeros((rows, most, most)),
             hold=np.full(rows, -np.inf),
@@ -164,10 +170,11 @@ class State(NamedTuple):
 class Work(NamedTuple):
     """What one evaluation leaves for those that look at it, and room to work in.
 
-    direction (m, r), log_norm, ratio (m,): the state; outputs, pull (n,): f(x_i) and -weight l'; force (m, r): sum of
-    slope pull x over the samples; pre (m, n): pre-activations, then slope times pull. size (m,), reach (m,): the neuron's
-    norm when the step began, and how much larger than now that was, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane,
-    and what its gate can take of it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
+    direction (m, r), log_norm, ratio (m,): the state; outputs, pull (n,): f(x_i) and -weight l'; pre (m, n):
+    pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over the samples. size (m,),
+    reach (m,): the neuron's norm when the step began, and how much larger than now that was, at least 1 (1 in polar
+    coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of it.
+    candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
     """
 
     direction: Floats

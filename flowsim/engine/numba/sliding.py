@@ -1,10 +1,10 @@
 """Which way a neuron goes when it is on planes where its activation bends: Clarke's subdifferential, resolved.
 
-On planes h with <w, x_h> = 0 the neuron's velocity is F - sum_h z_h x_h (times |v|): F is the force with every gate at
-0, z_h lies between 0 and cap_h = -sigma (1 - slope) sum_i |factor_i| p_i, and z_h / cap_h is the gate. The velocity along x_h
-decides: where it is positive the gate must be 1, where negative 0, where the neuron slides anything between. For planes
-that attract from both sides (cap > 0) these are the conditions of a box-constrained least-squares problem, whose solution
-is the element of least norm. A plane that repels (cap <= 0) is crossed, or left on the side the neuron came from.
+On planes h with <w, x_h> = 0 the neuron's velocity is F - sum_h z_h x_h (times |v|): F is the force with every gate at 0,
+z_h lies between 0 and cap_h = -sigma (1 - slope) sum_i |factor_i| p_i, and z_h / cap_h is the gate. The velocity along x_h
+decides: where it is positive the gate must be 1, where negative 0, and where the neuron slides anything between. For
+planes that attract from both sides (cap > 0) these are the conditions of a box-constrained least-squares problem, whose
+solution is the element of least norm. A plane that repels (cap <= 0) is crossed, or left on the side the neuron came from.
 """
 
 from __future__ import annotations
@@ -221,8 +221,8 @@ def _solve(normals: Floats, free: Integers, target: Floats) -> Floats:
     for k in range(count):
         z[k] = dot(basis[k], target)
     for k in range(count - 1, -1, -1):
-        for l in range(k + 1, count):
-            z[k] -= triangle[k, l] * z[l]
+        for later in range(k + 1, count):
+            z[k] -= triangle[k, later] * z[later]
         z[k] = z[k] / triangle[k, k] if triangle[k, k] > 0.0 else 0.0
     return z
 
@@ -242,10 +242,10 @@ def _orthonormal(normals: Floats, chosen: Integers) -> tuple[Floats, Floats]:
     for k in range(count):
         length = sqrt(dot(basis[k], basis[k]))
         for _ in range(2):
-            for l in range(k):
-                part = dot(basis[l], basis[k])
-                triangle[l, k] += part
-                basis[k] -= part * basis[l]
+            for before in range(k):
+                part = dot(basis[before], basis[k])
+                triangle[before, k] += part
+                basis[k] -= part * basis[before]
         rest = sqrt(dot(basis[k], basis[k]))
         if rest > DEPENDENT * length:
             triangle[k, k] = rest
@@ -253,5 +253,3 @@ def _orthonormal(normals: Floats, chosen: Integers) -> tuple[Floats, Floats]:
         else:
             basis[k] = 0.0
     return basis, triangle
-
-

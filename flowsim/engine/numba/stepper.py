@@ -54,7 +54,7 @@ STEP_OVER = 0.3
 CROWD = 10.0
 #: How fast the estimated rate of events follows at an event, and fades in a step without one.
 FOLLOW, FADE = 0.1, 0.98
-#: After an event the next step is at most this many times the part that was made, or this part of the whole if that is more.
+#: After an event the next step is at most this many times the part that was made, but at least this part of the whole.
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50
@@ -85,13 +85,11 @@ def advance(
 
 
 @entry
-def inside(
-    time: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work, y: Floats
-) -> None:
+def inside(time: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work, y: Floats) -> None:
     """The state at a time within the last accepted step, into y."""
     _densify(network, data, tableau, state, work)
     _interpolate((time - state.clock[BEGIN]) / state.clock[LENGTH], tableau, state, y)
-    _restore_unit(y, network, state)
+    _normalise(y, network)
 
 
 @inlined
@@ -103,6 +101,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
     if network.kinked:
         for j in range(len(state.y)):
             resolve(j, state.ahead, slot, network, data, state, work)
+        _settle(state.y, network, state)
     rate = 0.0
     for j in range(len(state.y)):
         rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], network))
@@ -124,6 +123,7 @@ def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
     state.k[0] = state.ahead
     clock[BEGIN], clock[LENGTH], counts[DENSE], counts[CANDIDATE] = clock[TIME], length, 0, 0
     if network.kinked:
+        state.begin_count[:], state.begin_plane[:] = state.slide_count, state.slide_plane
         _choose_kept(length, aims.rtol, network, state, work)
     for stage in range(1, tableau.stages):
         _combine(tableau.a[stage], length, state, work.stage)
@@ -155,7 +155,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         clock[TIME] = clock[BEGIN] + length if length < aims.end - clock[BEGIN] else aims.end
         _combine(tableau.weights, length, state, state.y)
         state.ahead[:] = state.k[tableau.stages - 1]
-        _restore_unit(state.y, network, state)
+        _settle(state.y, network, state)
     counts[ACCEPTED] += 1
     _arrive(network, data, tableau, aims, state, work)
 
@@ -195,7 +195,7 @@ def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, st
     clock[LAST_EVENT] = clock[TIME]
     clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
     _interpolate(part, tableau, state, state.y)
-    _restore_unit(state.y, network, state)
+    _settle(state.y, network, state)
     return True
 
 
@@ -215,6 +215,7 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
             row_velocity(j, state.ahead, slot, network, data, state, work)
         else:
             resolve(j, state.ahead, slot, network, data, state, work)
+    _settle(state.y, network, state)
 
 
 @inlined
@@ -271,32 +272,39 @@ def _combine(coefficients: Floats, length: float, state: State, y: Floats) -> No
     """y_begin + length times the combination of the stages."""
     for j in range(len(y)):
         y[j] = state.y_begin[j]
-        for l in range(len(coefficients)):
-            if coefficients[l] != 0.0:
-                factor = length * coefficients[l]
+        for stage in range(len(coefficients)):
+            if coefficients[stage] != 0.0:
+                factor = length * coefficients[stage]
                 for c in range(y.shape[1]):
-                    y[j, c] += factor * state.k[l, j, c]
+                    y[j, c] += factor * state.k[stage, j, c]
 
 
 @compiled
 def _interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
     coefficients = np.zeros(len(tableau.dense))
-    for l in range(len(coefficients)):
+    for stage in range(len(coefficients)):
         for p in range(tableau.dense.shape[1] - 1, -1, -1):
-            coefficients[l] = (coefficients[l] + tableau.dense[l, p]) * part
+            coefficients[stage] = (coefficients[stage] + tableau.dense[stage, p]) * part
     _combine(coefficients, state.clock[LENGTH], state, y)
 
 
 @compiled
-def _restore_unit(y: Floats, network: Network, state: State) -> None:
-    """What rounding has taken from sliding neurons and from unit rows."""
+def _settle(y: Floats, network: Network, state: State) -> None:
+    """Give back what rounding has taken from sliding neurons and from unit rows."""
     r = y.shape[1] - 2
     for j in range(len(y)):
         for k in range(state.slide_count[j]):
             part = dot(state.basis[j, k], y[j, :r])
             for c in range(r):
                 y[j, c] -= part * state.basis[j, k, c]
-        if network.polar:
+    _normalise(y, network)
+
+
+@compiled
+def _normalise(y: Floats, network: Network) -> None:
+    if network.polar:
+        r = y.shape[1] - 2
+        for j in range(len(y)):
             size = norm_of(y[j, :r])
             for c in range(r):
                 y[j, c] /= size
@@ -311,11 +319,11 @@ def _error(tableau: Tableau, length: float, network: Network, state: State, work
         estimates = (0.0, 0.0)
         for which in range(2):
             row[:] = 0.0
-            for l in range(tableau.stages):
-                factor = length * tableau.error[which, l]
+            for stage in range(tableau.stages):
+                factor = length * tableau.error[which, stage]
                 if factor != 0.0:
                     for c in range(r + 2):
-                        row[c] += factor * state.k[l, j, c]
+                        row[c] += factor * state.k[stage, j, c]
             size = relative(state.y_begin[j], work.stage[j], row, network)
             estimates = (size, 0.0) if which == 0 else (estimates[0], size)
         fifth, third = estimates
