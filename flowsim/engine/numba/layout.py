@@ -109,8 +109,8 @@ class Aims(NamedTuple):
 class State(NamedTuple):
     """Everything between two steps.
 
-    y (m, r + 2): rows are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v. y_begin, k (stages, m, r + 2):
-    where the last step began, and its velocities; ahead (m, r + 2): the velocity now. clock, counts: see their places above.
+    y (m, r + 2): rows are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v. y_begin, k (stages, m,
+    r + 2): where the last step began, and its velocities; ahead (m, r + 2): the velocity now. clock, counts: see above.
     gate (m, n): 1 where the pair counts as active. strength (n,), threshold (m,): a pair whose strength is beyond the
     neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation. gain (m,): |v/w|, by
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
@@ -173,8 +173,8 @@ class Work(NamedTuple):
     direction (m, r), log_norm, ratio (m,): the state; outputs, pull (n,): f(x_i) and -weight l'; pre (m, n):
     pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over the samples. size (m,),
     reach (m,): the neuron's norm when the step began, and how much larger than now that was, at least 1 (1 in polar
-    coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of it.
-    candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
+    coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of
+    it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
     """
 
     direction: Floats
