@@ -46,16 +46,16 @@ class Reduced:
         return len(self.representative) - len(self.targets)
 
     def lift(self, direction: Floats) -> tuple[Floats, Floats]:
-        """(m, r) coordinates -> weights (m, d) and bias entries (m,) in the same normalisation."""
+        """(…, m, r) coordinates -> weights (…, m, d) and bias entries (…, m) in the same normalisation."""
         rank = self._rank
-        bias = direction[:, rank] if self.problem.bias else np.zeros(len(direction))
+        bias = direction[..., rank] if self.problem.bias else np.zeros(direction.shape[:-1])
         if self.basis is None or self.outside is None:
-            return direction[:, :rank], bias
-        return direction[:, :rank] @ self.basis.T + direction[:, -1:] * self.outside, bias
+            return direction[..., :rank], bias
+        return direction[..., :rank] @ self.basis.T + direction[..., -1:] * self.outside, bias
 
     def center_products(self, direction: Floats) -> Floats:
-        """(m, K): <w_j, mu_k> for the neurons with these coordinates, biases left out."""
-        return direction @ self.center.T + direction[:, -1:] * self.outside_center
+        """(…, m, K): <w_j, mu_k> for the neurons with these coordinates (…, m, r), biases left out."""
+        return direction @ self.center.T + direction[..., -1:] * self.outside_center
 
     @property
     def feature_coordinates(self) -> Floats:
@@ -66,8 +66,8 @@ class Reduced:
         return mask
 
     def feature_norms(self, direction: Floats) -> Floats:
-        """(m,): norm of the neurons with these coordinates, biases left out."""
-        return np.linalg.norm(direction * self.feature_coordinates, axis=1)
+        """(…, m): norm of the neurons with these coordinates (…, m, r), biases left out."""
+        return np.linalg.norm(direction * self.feature_coordinates, axis=-1)
 
     @property
     def _rank(self) -> int:
