@@ -172,7 +172,7 @@ class Recorder:
         for observable in self.selection.observables:
             name, values = self._values(observable, instant)
             self._variables.setdefault(name, []).extend(values)
-        due = [(len(self._times) + index) % self._stride == 0 for index in range(len(snapshots.time))]
+        due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % self._stride == 0
         lifted = zip(*self.setting.reduced.lift(snapshots.direction[due]), strict=True)
         self._weights += [next(lifted) if held else None for held in due]
         self._times += snapshots.time.tolist()

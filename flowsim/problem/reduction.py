@@ -15,6 +15,9 @@ import numpy as np
 from .data.samples import Floats, Integers
 from .problem import Problem
 
+#: Samples that are compared with each other at a time: few enough for the processor's cache.
+COMPARED = 64
+
 
 @dataclass(frozen=True)
 class Reduced:
@@ -106,16 +109,18 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
 
 def _equal_samples(inputs: Floats, targets: Floats) -> tuple[Integers, Integers]:
     """(the first of each group of samples with equal input and target, in order; the group of every sample)."""
-    groups: dict[bytes, int] = {}
-    first: list[int] = []
-    group = np.empty(len(targets), dtype=np.int64)
-    for index, (row, target) in enumerate(zip(inputs, targets, strict=True)):
-        # + 0.0 makes -0.0 and 0.0 the same bytes
-        digest = blake2b((row + 0.0).tobytes() + (target + 0.0).tobytes(), digest_size=16).digest()
-        group[index] = groups.setdefault(digest, len(first))
-        if group[index] == len(first):
-            first.append(index)
-    return np.array(first, dtype=np.int64), group
+    # samples that differ in target or first feature are told apart by these; only the others are compared whole
+    _, first, group = np.unique(inputs[:, 0] + 1j * targets, return_index=True, return_inverse=True)
+    leader = first[group]
+    leading: dict[bytes, int] = {}
+    later = np.flatnonzero(leader != np.arange(len(leader)))
+    for begin in range(0, len(later), COMPARED):
+        rows = later[begin : begin + COMPARED]
+        for index in rows[(inputs[rows] != inputs[leader[rows]]).any(axis=1)]:
+            # + 0.0 makes -0.0 and 0.0 the same bytes
+            content = (inputs[index] + 0.0).tobytes() + (targets[index] + 0.0).tobytes()
+            leader[index] = leading.setdefault(blake2b(content, digest_size=16).digest(), int(index))
+    return np.unique(leader, return_inverse=True)
 
 
 def _span(inputs: Floats) -> Floats | None:
