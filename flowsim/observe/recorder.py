@@ -89,7 +89,7 @@ class Selection:
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
-    return scenario.observe.times * (2 if scenario.flow.until.open_ended else 1)
+    return scenario.observe.times * (2 if scenario.open_ended else 1)
 
 
 def snapshot_count(scenario: Scenario) -> int:

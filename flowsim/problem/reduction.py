@@ -77,19 +77,25 @@ class Reduced:
         return self.center.shape[1] - self.problem.bias - self.projected
 
 
-def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Reduced:
-    """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off."""
+def reduce(problem: Problem, *, project: bool = True, merge: bool = True, sibling: Reduced | None = None) -> Reduced:
+    """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off.
+
+    sibling: the same reduction of another problem; where it has the very same samples, what was found out is taken over.
+    """
     inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
-    representative: Integers = np.arange(len(targets), dtype=np.int64)
-    if merge:
-        first, representative = _equal_samples(inputs, targets)
-        if len(first) < len(targets):
-            weight = np.bincount(representative, weights=weight).astype(float)
-            inputs, targets = inputs[first], targets[first]
+    known = sibling if sibling is not None and sibling.problem.samples is problem.samples else None
+    if known is not None:
+        representative = known.representative
+    else:
+        representative = _equal_samples(inputs, targets) if merge else np.arange(len(targets), dtype=np.int64)
+    _, first = np.unique(representative, return_index=True)
+    if len(first) < len(targets):
+        weight = np.bincount(representative, weights=weight).astype(float)
+        inputs, targets = inputs[first], targets[first]
     direction, centers = problem.hidden_direction, problem.centers
     outside = None
     outside_center = np.zeros((len(direction), len(centers)))
-    basis = _span(inputs) if project else None
+    basis = known.basis if known is not None else _span(inputs) if project else None
     if basis is not None:
         inside = direction @ basis
         remainder = direction - inside @ basis.T
@@ -107,8 +113,8 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
     return Reduced(problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside)
 
 
-def _equal_samples(inputs: Floats, targets: Floats) -> tuple[Integers, Integers]:
-    """(the first of each group of samples with equal input and target, in order; the group of every sample)."""
+def _equal_samples(inputs: Floats, targets: Floats) -> Integers:
+    """(n,): the group of every sample with those that equal it in input and target, counted by their first samples."""
     # samples that differ in target or first feature are told apart by these; only the others are compared whole
     _, first, group = np.unique(inputs[:, 0] + 1j * targets, return_index=True, return_inverse=True)
     leader = first[group]
@@ -120,7 +126,8 @@ def _equal_samples(inputs: Floats, targets: Floats) -> tuple[Integers, Integers]
             # + 0.0 makes -0.0 and 0.0 the same bytes
             content = (inputs[index] + 0.0).tobytes() + (targets[index] + 0.0).tobytes()
             leader[index] = leading.setdefault(blake2b(content, digest_size=16).digest(), int(index))
-    return np.unique(leader, return_inverse=True)
+    _, group = np.unique(leader, return_inverse=True)
+    return group
 
 
 def _span(inputs: Floats) -> Floats | None:
