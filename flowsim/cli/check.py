@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
-    from ..simulation import Prepared
+    from ..prepared import Prepared
 
     facts = _facts(Prepared(scenario))
     if options.json:

@@ -37,15 +37,17 @@ NUMERICS = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What is kept of a run. summarised: per-sample variables of which only quantiles are kept."""
+    """What is kept of a run. summarised: per-sample variables of which only quantiles are kept. shapes: every variable
+    that is kept -> its shape at one instant, (K, quantile) or (quantile,) where it is summarised."""
 
     observables: tuple[Observable, ...]
     summarised: frozenset[str]
+    shapes: Mapping[str, tuple[int, ...]]
     bytes: int
 
     @classmethod
     def of(cls, scenario: Scenario, setting: Setting) -> Selection:
-        """Resolve [observe] for a problem.
+        """Resolve [observe] for a problem; for an ensemble, the problem of any of its members.
 
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
@@ -68,23 +70,28 @@ class Selection:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
         sizes = _sizes(setting)
-        instants = _instants(scenario)
+        members, instants = len(scenario.seeds), _instants(scenario)
         summarised = frozenset(
             observable.name
             for observable in chosen
-            if "sample" in observable.dims and instants * sizes["sample"] > PER_SAMPLE_LIMIT
+            if "sample" in observable.dims and members * instants * sizes["sample"] > PER_SAMPLE_LIMIT
         )
-        kept = sum(
-            instants * (_summary_size(sizes) if item.name in summarised else math.prod(sizes[dim] for dim in item.dims))
+        shapes = dict(
+            (item.name + QUANTILE_SUFFIX, _summary_shape(sizes))
+            if item.name in summarised
+            else (item.name, tuple(sizes[dim] for dim in item.dims))
             for item in chosen
         )
+        # the members of an ensemble are kept where they stop, too
+        kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
         kept += snapshot_count(scenario) * math.prod(setting.problem.hidden_direction.shape)
+        kept *= members
         if 8 * kept > MEMORY_LIMIT:
             raise UsageError(
                 f"this run would keep {8 * kept / 2**30:.1f} GiB, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
                 "lower observe.times or observe.snapshots, or name fewer observe.variables"
             )
-        return cls(tuple(chosen), summarised, 8 * kept)
+        return cls(tuple(chosen), summarised, shapes, 8 * kept)
 
 
 def _instants(scenario: Scenario) -> int:
@@ -99,13 +106,33 @@ def snapshot_count(scenario: Scenario) -> int:
     return named[wanted] if isinstance(wanted, str) else wanted
 
 
+def snapshot_indices(scenario: Scenario) -> list[int]:
+    """Which instants of a whole grid whose end is known keep their weights."""
+    wanted, times = snapshot_count(scenario), scenario.observe.times
+    held = sorted({*range(0, times, _stride(scenario)), times - 1})
+    return _evenly(held, wanted) if wanted else []
+
+
+def _stride(scenario: Scenario) -> int:
+    """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
+    wanted = snapshot_count(scenario)
+    return max(scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
+
+
+def _evenly(indices: list[int], wanted: int) -> list[int]:
+    """At most so many of the indices, both ends among them."""
+    if len(indices) <= wanted:
+        return indices
+    return [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
+
+
 def _sizes(setting: Setting) -> dict[str, int]:
     problem = setting.problem
     return {"neuron": len(problem.hidden_log_norm), "cluster": len(problem.centers), "sample": len(problem.targets)}
 
 
-def _summary_size(sizes: dict[str, int]) -> int:
-    return max(sizes["cluster"], 1) * len(QUANTILES)
+def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
+    return (sizes["cluster"], len(QUANTILES)) if sizes["cluster"] else (len(QUANTILES),)
 
 
 @dataclass(frozen=True)
@@ -172,7 +199,7 @@ class Recorder:
         for observable in self.selection.observables:
             name, values = self._values(observable, instant)
             self._variables.setdefault(name, []).extend(values)
-        due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % self._stride == 0
+        due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % _stride(self.scenario) == 0
         lifted = zip(*self.setting.reduced.lift(snapshots.direction[due]), strict=True)
         self._weights += [next(lifted) if held else None for held in due]
         self._times += snapshots.time.tolist()
@@ -182,9 +209,8 @@ class Recorder:
         kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]
         for values in kept:
             del values[1::2]
-        for index in range(len(self._weights)):
-            if index % self._stride:
-                self._weights[index] = None
+        stride = _stride(self.scenario)
+        self._weights = [weights if index % stride == 0 else None for index, weights in enumerate(self._weights)]
 
     def trajectory(self, complete: bool) -> Trajectory:
         """Everything kept so far, as arrays.
@@ -196,8 +222,8 @@ class Recorder:
         if self._latest is not None and held[len(held) - 1] is None:
             held[len(held) - 1] = self.setting.reduced.lift(self._latest.direction)
         indices = [index for index, weights in held.items() if weights is not None] if wanted else []
-        if complete and len(indices) > wanted:
-            indices = [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
+        if complete:
+            indices = _evenly(indices, wanted)
         weights = [kept for index in indices if (kept := held[index]) is not None]
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
@@ -216,15 +242,10 @@ class Recorder:
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end
+        stride = _stride(self.scenario)
         for place, index in enumerate(kept.kept_weights):
-            if index < end and index % self._stride == 0:
+            if index < end and index % stride == 0:
                 self._weights[index] = (kept.direction[place], kept.bias[place])
-
-    @property
-    def _stride(self) -> int:
-        """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
-        wanted = snapshot_count(self.scenario)
-        return max(self.scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
 
     def _values(self, observable: Observable, instant: Instant) -> tuple[str, Floats]:
         """(name of the variable, its values (T, …) at many instants)"""
