@@ -194,7 +194,7 @@ def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> St
         if outcome.status.exit_code:
             failed[outcome.status.name].append(seed)
     if not failed:
-        return Status("done", f"all of {len(seeds)} members are done" if len(seeds) > 1 else outcomes[0].status.cause)
+        return Status("done", f"all {len(seeds)} members are done" if len(seeds) > 1 else outcomes[0].status.cause)
     worst = cut if failed.keys() & {cut, NOT_RUN.name} else max(failed, key=lambda name: len(failed[name]))
     own = next((outcome.status.remedy for outcome in outcomes if outcome.status.name == worst), "")
     causes = [f"{len(members)} of {len(seeds)} members: {name} ({_named(members)})" for name, members in failed.items()]

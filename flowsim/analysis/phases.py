@@ -18,58 +18,89 @@ Booleans = NDArray[np.bool_]
 
 
 def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = CONVERGED) -> xr.Dataset:
-    """The instants of a trajectory that its variables allow, along dimension `phase`.
+    """The instants of a trajectory that its variables allow, along dimension `phase`; of an ensemble, also along `seed`.
 
     instant: the first saved time of the phase's condition, NaN where the run does not reach it.
     definition: the condition in words, thresholds included.
     """
-    found: dict[str, tuple[float, str]] = {}
+    definitions = _definitions(aligned, converged)
+    needed = trajectory.drop_vars(set(trajectory.data_vars) - {"cosine", "log_norm", "log10_loss"})
+    ensemble = "seed" in needed.dims
+    members = [needed.isel(seed=index) for index in range(needed.sizes["seed"])] if ensemble else [needed]
+    found = [_instants(_reached_part(member), aligned, converged) for member in members]
+    names = [name for name in definitions if any(name in instants for instants in found)]
+    instant = np.array([[instants.get(name, np.nan) for instants in found] for name in names]).reshape(-1, len(found))
+    coordinates = {"seed": trajectory["seed"]} if ensemble and "seed" in trajectory.coords else {}
+    return xr.Dataset(
+        {
+            "instant": (
+                ("phase", "seed") if ensemble else "phase",
+                instant if ensemble else instant[:, 0],
+                {"long_name": "first time of the phase", "units": "1"},
+            ),
+            "definition": (
+                "phase",
+                [definitions[name] for name in names],
+                {"long_name": "what defines it", "units": "1"},
+            ),
+        },
+        {"phase": ("phase", names, {"long_name": "phase", "units": "1"}), **coordinates},
+    )
+
+
+def _definitions(aligned: float, converged: float) -> dict[str, str]:
+    return {
+        "alignment": f"from here on every targeted neuron's cosine with its target centre is at least {aligned:g}",
+        "median_alignment": f"from here on the median over the targeted neurons of that cosine is at least {aligned:g}",
+        "median_best_alignment": (
+            f"from here on the median over all neurons of the largest cosine with any centre is at least {aligned:g}"
+        ),
+        "growth": f"the total mass, the sum of squared norms, first is {GROWN:g} times its initial value",
+        "convergence": f"from here on the loss, once larger, is within a factor {converged:g} of its final value",
+    }
+
+
+def _instants(trajectory: xr.Dataset, aligned: float, converged: float) -> dict[str, float]:
+    """The phases of a single run; those left out for which it has no variables or no neurons."""
+    found: dict[str, float] = {}
+    if not (trajectory.data_vars and trajectory.sizes["time"]):
+        return found
     time = trajectory["time"].values
     if "cosine" in trajectory and "target_cluster" in trajectory.coords:
         cosine = target_cosine(trajectory).values
         if cosine.size:
-            found["alignment"] = (
-                _from_then_on(time, cosine.min(axis=1) >= aligned),
-                f"from here on every targeted neuron's cosine with its target centre is at least {aligned:g}",
-            )
-            found["median_alignment"] = (
-                _from_then_on(time, np.median(cosine, axis=1) >= aligned),
-                f"from here on the median over the targeted neurons of that cosine is at least {aligned:g}",
-            )
+            found["alignment"] = _from_then_on(time, cosine.min(axis=1) >= aligned)
+            found["median_alignment"] = _from_then_on(time, np.median(cosine, axis=1) >= aligned)
     if "cosine" in trajectory and trajectory.sizes["cluster"]:
         best = np.median(trajectory["cosine"].values.max(axis=2), axis=1)
-        found["median_best_alignment"] = (
-            _from_then_on(time, best >= aligned),
-            f"from here on the median over all neurons of the largest cosine with any centre is at least {aligned:g}",
-        )
+        found["median_best_alignment"] = _from_then_on(time, best >= aligned)
     if "log_norm" in trajectory:
         log_mass = logsumexp(2 * trajectory["log_norm"].values, axis=1)
-        found["growth"] = (
-            _first(time, log_mass >= log_mass[0] + np.log(GROWN)),
-            f"the total mass, the sum of squared norms, first is {GROWN:g} times its initial value",
-        )
+        found["growth"] = _first(time, log_mass >= log_mass[0] + np.log(GROWN))
     if "log10_loss" in trajectory:
         log_loss = trajectory["log10_loss"].values
-        found["convergence"] = (
-            _reached(time, log_loss <= log_loss[-1] + np.log10(converged)),
-            f"from here on the loss, once larger, is within a factor {converged:g} of its final value",
-        )
-    names = list(found)
-    return xr.Dataset(
-        {
-            "instant": (
-                "phase",
-                [found[name][0] for name in names],
-                {"long_name": "first time of the phase", "units": "1"},
-            ),
-            "definition": ("phase", [found[name][1] for name in names], {"long_name": "what defines it", "units": "1"}),
-        },
-        {"phase": ("phase", names, {"long_name": "phase", "units": "1"})},
-    )
+        found["convergence"] = _reached(time, log_loss <= log_loss[-1] + np.log10(converged))
+    return found
+
+
+def _reached_part(trajectory: xr.Dataset) -> xr.Dataset:
+    """Without the instants at the end that a member of an ensemble did not reach, where everything is NaN."""
+    there = np.zeros(trajectory.sizes["time"], dtype=bool)
+    for variable in trajectory.data_vars.values():
+        values = variable.transpose("time", ...).values
+        there |= ~np.isnan(values).reshape(len(there), -1).all(axis=1)
+    return trajectory.isel(time=slice(0, np.flatnonzero(there).max(initial=-1) + 1))
 
 
 def target_cosine(trajectory: xr.Dataset) -> xr.DataArray:
-    """(time, neuron): cosine of every targeted neuron with its target centre; neurons without a target are left out."""
+    """(time, neuron): cosine of every targeted neuron with its target centre; neurons without a target are left out.
+
+    Of an ensemble (seed, time, neuron): its members differ in which neurons have a target, so the others are NaN.
+    """
+    if "seed" in trajectory.dims:
+        target = trajectory["target_cluster"]
+        own = trajectory["cosine"].isel(cluster=target.drop_vars(target.coords).clip(0))
+        return own.where(target >= 0).transpose("seed", "time", "neuron")
     targeted = trajectory["cosine"].isel(neuron=np.flatnonzero(trajectory["target_cluster"].values >= 0))
     return targeted.isel(cluster=xr.DataArray(targeted["target_cluster"].values, dims="neuron"))
 
