@@ -115,13 +115,18 @@ class Gathered:
 
     def restore(self, tree: xr.DataTree) -> None:
         """Take over the members that are done from a result of the same ensemble."""
-        numerics = {name: tree[f"numerics/{name}"].to_numpy() for name in MEMBERS}
-        done = numerics["exit_code"] == 0
+        saved = {
+            f"{node.path}/{name}".lstrip("/"): variable
+            for node in tree.subtree
+            for name, variable in node.to_dataset(inherit=False).variables.items()
+        }
+        facts = {name: saved[f"numerics/{name}"].values for name in MEMBERS}
+        done = facts["exit_code"] == 0
         for name, array in self._arrays():
-            if name in tree:
-                array[done] = tree[name].to_numpy()[done]
+            if name in saved:
+                array[done] = saved[name].values[done]
         for member in np.flatnonzero(done):
-            status, cause, code, stop, *plan = (numerics[name][member] for name in MEMBERS)
+            status, cause, code, stop, *plan = (facts[name][member] for name in MEMBERS)
             engine, solver, coordinates = map(str, plan)
             self.outcomes[member] = Outcome(
                 Status(str(status), str(cause), exit_code=int(code)),
