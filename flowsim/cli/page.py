@@ -110,9 +110,9 @@ def _final(last: xr.Dataset) -> dict[str, Floats]:
         if name in last
     }
     if "cosine" in last and last.sizes["cluster"]:
-        best = last["cosine"].max("cluster")
+        best = last["cosine"].max("cluster").transpose(..., "neuron").values
         for name, share in QUARTILES.items():
-            values[f"best cosine, {name}"] = best.quantile(share, "neuron").values
+            values[f"best cosine, {name}"] = np.quantile(best, share, axis=-1)
     return values
 
 
