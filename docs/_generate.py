@@ -141,7 +141,7 @@ def _allowed(spec: Spec) -> str:
 
 def _range(spec: Spec) -> str:
     if spec.get("type") == "array":
-        return "any of " + _range(spec["items"])
+        return ("any of " if "enum" in spec["items"] else "each ") + _range(spec["items"])
     if spec.get("type") == "boolean":
         return "`true`, `false`"
     if "const" in spec or "enum" in spec:
