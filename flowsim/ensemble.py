@@ -7,6 +7,7 @@ import time as wall
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from os import PathLike
 from queue import Empty, SimpleQueue
 
@@ -89,7 +90,8 @@ class Ensemble:
         self.gathered.put(index, prepared.setting, recorder.trajectory(complete=False))
         status = judge(scenario, flown.report, self.seconds, bool(self.stopped[0]))
         assert status is not None, "a member has ended for no reason"
-        return Outcome(status, flown.report.time, prepared.plan)
+        plan = prepared.plan
+        return Outcome(status, flown.report.time, plan.engine, plan.solver, plan.coordinates, plan.warnings)
 
     def fly_all(self, look: Callable[[int, int], None]) -> None:
         """Run all members that are not done; look is called often, with the numbers of those that have ended and run."""
@@ -145,11 +147,10 @@ def execute(
                 written = wall.monotonic()
 
         ensemble.fly_all(look)
-    for plan in dict.fromkeys(outcome.plan for outcome in ensemble.gathered.outcomes):
-        for warning in plan.warnings:
-            if warning not in ensemble.warnings:
-                ensemble.warnings.append(warning)
-                warn(warning)
+    for warning in dict.fromkeys(warning for outcome in ensemble.gathered.outcomes for warning in outcome.warnings):
+        if warning not in ensemble.warnings:
+            ensemble.warnings.append(warning)
+            warn(warning)
     tree = _result(ensemble, _together(ensemble.scenario.seeds, ensemble.gathered.outcomes, cut))
     if output is not None:
         write(tree, output)
@@ -173,16 +174,17 @@ def _result(ensemble: Ensemble, status: Status) -> xr.DataTree:
 
 def _common_plan(ensemble: Ensemble) -> Plan:
     """What integrated the members, in words: where they differ, all that were used."""
-    plans = [outcome.plan for outcome in ensemble.gathered.outcomes if outcome.plan.engine] or [ensemble.first.plan]
+    flown = [outcome for outcome in ensemble.gathered.outcomes if outcome.engine]
 
-    def used(names: Sequence[str]) -> str:
-        return ", ".join(dict.fromkeys(names))
+    def used(names: Sequence[str], otherwise: str) -> str:
+        return ", ".join(dict.fromkeys(names)) or otherwise
 
-    return Plan(
-        engine=used([plan.engine for plan in plans]),
-        solver=used([plan.solver for plan in plans]),
-        coordinates=used([plan.coordinates for plan in plans]),
-        reasons=(),
+    plan = ensemble.first.plan
+    return replace(
+        plan,
+        engine=used([outcome.engine for outcome in flown], plan.engine),
+        solver=used([outcome.solver for outcome in flown], plan.solver),
+        coordinates=used([outcome.coordinates for outcome in flown], plan.coordinates),
         warnings=tuple(ensemble.warnings),
     )
 

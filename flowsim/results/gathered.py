@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..engine import Plan
 from ..observe import NUMERICS, Selection, Setting, Trajectory, snapshot_indices
 from ..problem.data.samples import Floats
 from ..scenario import Scenario
@@ -19,7 +18,6 @@ from ..status import Status
 from . import layout
 
 NOT_RUN = Status("not_run", "not begun when this was written", exit_code=3)
-NO_PLAN = Plan("", "", "", (), ())
 #: What stands in a coordinate of a member that has not run.
 MISSING = {"neuron_sign": 0, "target_cluster": -1, "label": math.nan, "sample_cluster": -1}
 #: name in `numerics` -> long name, of what is said of each member as a whole
@@ -36,26 +34,20 @@ MEMBERS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a member ended, and what integrated it."""
+    """How a member ended, and what integrated it: empty where nothing has. warnings: reasons to be wary of it."""
 
     status: Status
     stop_time: float = math.nan
-    plan: Plan = NO_PLAN
+    engine: str = ""
+    solver: str = ""
+    coordinates: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
         """The values of MEMBERS."""
-        status, plan = self.status, self.plan
-        values = (
-            status.name,
-            status.cause,
-            status.exit_code,
-            self.stop_time,
-            plan.engine,
-            plan.solver,
-            plan.coordinates,
-        )
-        return dict(zip(MEMBERS, values, strict=True))
+        ended = (self.status.name, self.status.cause, self.status.exit_code, self.stop_time)
+        return dict(zip(MEMBERS, (*ended, self.engine, self.solver, self.coordinates), strict=True))
 
 
 @dataclass(frozen=True)
@@ -126,13 +118,9 @@ class Gathered:
             if name in saved:
                 array[done] = saved[name].values[done]
         for member in np.flatnonzero(done):
-            status, cause, code, stop, *plan = (facts[name][member] for name in MEMBERS)
-            engine, solver, coordinates = map(str, plan)
-            self.outcomes[member] = Outcome(
-                Status(str(status), str(cause), exit_code=int(code)),
-                float(stop),
-                Plan(engine, solver, coordinates, (), ()),
-            )
+            name, cause, code, stop_time, engine, solver, coordinates = (facts[name][member] for name in MEMBERS)
+            status = Status(str(name), str(cause), exit_code=int(code))
+            self.outcomes[member] = Outcome(status, float(stop_time), str(engine), str(solver), str(coordinates))
 
     def groups(self, bias: bool) -> dict[str, xr.Dataset]:
         """The root group of the result, and `final` and `numerics`; bias: whether neurons have one."""
