@@ -14,26 +14,12 @@ from flowsim.drive import CHECKPOINT_SECONDS
 from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALLEST_CARTESIAN
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
-from flowsim.results.layout import COORDINATES, WEIGHTS
+from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.schedule import LOG_SPAN
 
 Spec = Mapping[str, Any]
-
-#: Dimensions of what is not an observable. A name that is missing here stops the build.
-DIMENSIONS = {
-    "time": "time",
-    "neuron_sign": "neuron",
-    "target_cluster": "neuron",
-    "cluster_label": "cluster",
-    "label": "sample",
-    "sample_cluster": "sample",
-    "snapshot": "snapshot",
-    "quantile": "quantile",
-    "direction": "snapshot, neuron, feature",
-    "bias_weight": "snapshot, neuron",
-}
 
 
 def constants() -> dict[str, str]:
@@ -75,7 +61,7 @@ def _observables() -> Iterator[tuple[str, ...]]:
 
 def _described(names: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     for name, meaning in names.items():
-        yield _code(name), DIMENSIONS[name], _plain(meaning)
+        yield _code(name), ", ".join(DIMENSIONS[name]), _plain(meaning)
 
 
 def _scenario() -> Iterator[str]:
@@ -155,7 +141,7 @@ def _allowed(spec: Spec) -> str:
 
 def _range(spec: Spec) -> str:
     if spec.get("type") == "array":
-        return "any of " + _range(spec["items"])
+        return ("any of " if "enum" in spec["items"] else "each ") + _range(spec["items"])
     if spec.get("type") == "boolean":
         return "`true`, `false`"
     if "const" in spec or "enum" in spec:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .problem import Problem, build
     from .results import open
     from .scenario import Scenario, load, loads
-    from .simulation import run
+    from .simulation import run, run_ensemble
 
 _HOME = {
     "FlowsimError": "errors",
@@ -32,6 +32,7 @@ _HOME = {
     "loads": "scenario",
     "open": "results",
     "run": "simulation",
+    "run_ensemble": "simulation",
 }
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "loads",
     "open",
     "run",
+    "run_ensemble",
 ]
 
 

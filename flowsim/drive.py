@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .engine import Integrator, Report, Snapshot
+from .engine.pace import Pace
 from .scenario import Scenario
 from .schedule import Schedule
 from .status import Status, judge
 
-#: Wall seconds a compiled chunk should take: short enough for Ctrl-C, long enough to cost nothing.
-CHUNK_SECONDS = 0.25
 #: Wall seconds between two checkpoints: what a kill without warning can cost.
 CHECKPOINT_SECONDS = 300.0
 
@@ -60,16 +59,18 @@ def drive(
     progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
     stops is always kept.
     """
-    before, begun, attempts = run.seconds, wall.monotonic(), 1
+    before, begun, pace = run.seconds, wall.monotonic(), Pace()
     written = begun
     report = integrator.report(run.carry)
     _keep_due(integrator, run, recording, report)
-    with _interrupts() as interrupted:
+    with interrupts() as interrupted:
         while True:
             previous, started = report, wall.monotonic()
-            run.carry = integrator.advance(run.carry, run.schedule.next, _attempts(attempts, run, scenario, report))
+            run.carry = integrator.advance(
+                run.carry, run.schedule.next, _attempts(pace.attempts, run, scenario, report)
+            )
             report = integrator.report(run.carry)
-            attempts = _rescale(_tried(report) - _tried(previous), wall.monotonic() - started)
+            pace.note(report.tried - previous.tried, wall.monotonic() - started)
             if run.schedule.every_step and report.steps > previous.steps:
                 recording.keep(integrator.now(run.carry), report)
             _keep_due(integrator, run, recording, report)
@@ -99,23 +100,14 @@ def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Re
         run.schedule.advance()
 
 
-def _tried(report: Report) -> int:
-    return report.steps + report.rejections
-
-
 def _attempts(wanted: int, run: Run, scenario: Scenario, report: Report) -> int:
     limit = scenario.flow.until.steps
     left = limit - report.steps if limit is not None else wanted
     return 1 if run.schedule.every_step else max(min(wanted, left), 1)
 
 
-def _rescale(tried: int, seconds: float) -> int:
-    """How many attempts fill a chunk, judged by the last one."""
-    return max(1, min(int(tried * CHUNK_SECONDS / max(seconds, 1e-6)), 100_000))
-
-
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
+def interrupts() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C, or a batch system's SIGTERM, into a flag, so that a chunk ends cleanly.
 
     A second one acts at once.

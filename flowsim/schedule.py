@@ -32,7 +32,7 @@ class Schedule:
     @classmethod
     def of(cls, scenario: Scenario, first_step: float) -> Schedule:
         observe, until = scenario.observe, scenario.flow.until
-        end, open_ended = until.time or math.inf, until.open_ended
+        end, open_ended = until.time or math.inf, scenario.open_ended
         if observe.spacing == "log":
             first = first_step if open_ended else end / LOG_SPAN
             return cls("log", observe.times, end, open_ended, first, LOG_SPAN ** (1 / max(observe.times - 2, 1)))
@@ -47,6 +47,11 @@ class Schedule:
     def next(self) -> float:
         """The next instant to keep: inf where there is none, or where it is whichever step comes next."""
         return self._instant(self.index)
+
+    @property
+    def instants(self) -> list[float]:
+        """All instants of a grid whose end is known."""
+        return [self._instant(index) for index in range(self.count)]
 
     def advance(self) -> None:
         """Count the next instant as kept."""

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any
 
 import xarray as xr
 
+from . import ensemble
 from .analysis import phases
 from .drive import Run, drive
-from .engine import Integrator, Plan, Report, choose, make
+from .engine import Integrator, make
 from .errors import UsageError
-from .observe import Recorder, Selection, Setting
-from .problem import Problem, Reduced, build, reduce
-from .results import attributes, check_writable, checkpoint, layout, open, write
-from .scenario import Scenario, loads, referenced_files
+from .observe import Recorder
+from .prepared import Prepared
+from .results import attributes, check_writable, checkpoint, layout, open, status_attributes, write
+from .scenario import Scenario, with_seeds
 from .schedule import Schedule
 from .status import RUNNING, Status
 
-Progress = Callable[[Report, float, str], None]
+#: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
+Progress = Callable[..., None]
 Warn = Callable[[str], None]
-
-
-class Prepared:
-    """A scenario made ready: everything that is decided before the first step."""
-
-    def __init__(self, scenario: Scenario):
-        self.scenario = scenario
-        self.problem: Problem = build(scenario)
-        self.reduced: Reduced = reduce(self.problem, project=scenario.flow.reduce, merge=scenario.flow.merge)
-        self.setting = Setting(self.reduced)
-        self.selection = Selection.of(scenario, self.setting)
-        self.plan: Plan = choose(scenario, self.reduced)
 
 
 def run(
@@ -47,8 +37,9 @@ def run(
 ) -> xr.DataTree:
     """Integrate a scenario and return its result; with `output`, write it there too.
 
-    progress is called now and then with (report, log of the loss and phase at the latest kept instant); warn with each
-    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left.
+    progress is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble
+    with the numbers of members (done, running, in all); warn with each reason to be wary. resume goes on from the file
+    `output`, which an interrupted run of the same scenario has left. An ensemble has a dimension `seed`.
     However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
     `status_remedy` say how it ended.
     Raises ScenarioError or UsageError before anything is computed or written.
@@ -60,13 +51,20 @@ def run(
     prepared = Prepared(scenario)
     for warning in prepared.plan.warnings:
         warn(warning)
-    return execute(prepared, output, resume, progress)
+    execute = ensemble.execute if scenario.is_ensemble else _execute
+    return execute(prepared, output, resume, progress, warn)
 
 
-def execute(
-    prepared: Prepared, output: str | PathLike[str] | None, resume: bool, progress: Progress | None
+def run_ensemble(scenario: Scenario, seeds: Iterable[int], *arguments: Any, **options: Any) -> xr.DataTree:
+    """Run a scenario once for each of the seeds; what follows them is as for :func:`flowsim.run`."""
+    return run(with_seeds(scenario, seeds), *arguments, **options)
+
+
+def _execute(
+    prepared: Prepared, output: str | PathLike[str] | None, resume: bool, progress: Progress | None, warn: Warn
 ) -> xr.DataTree:
     """The stages after preparation: integrate, lay out, write."""
+    del warn  # all there is to be wary of is known before
     scenario = prepared.scenario
     integrator = make(scenario, prepared.reduced, prepared.plan)
     recorder = Recorder(scenario, prepared.setting, prepared.selection)
@@ -96,7 +94,7 @@ def execute(
 
 def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integrator, recorder: Recorder) -> Run:
     with open(output) as tree:
-        _check_same(tree, prepared, str(output))
+        checkpoint.check_same(tree, prepared.scenario, prepared.problem, str(output))
         flow = checkpoint.restore(tree, integrator)
         trajectory = layout.trajectory_of(tree)
     recorder.restore(trajectory, drop_last=flow.loose)
@@ -104,31 +102,15 @@ def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integra
     return flow
 
 
-def _check_same(tree: xr.DataTree, prepared: Prepared, output: str) -> None:
-    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
-    scenario = prepared.scenario
-    budgets: Any = {"title": True, "flow": {"wall_time": True, "until": {"steps"}}}
-    made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
-    if made_by.model_dump(exclude=budgets) != scenario.model_dump(exclude=budgets):
-        raise UsageError(f"{output}: was made by another scenario; only flow.wall_time and flow.until.steps may differ")
-    files = referenced_files(scenario)
-    if files and not layout.data(prepared.problem).equals(tree.children["data"].to_dataset(inherit=False)):
-        raise UsageError(f"{output}: {' and '.join(map(str, files.values()))} has changed since this run was begun")
-
-
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
     trajectory = recorder.trajectory(complete=status.exit_code == 0)
-    root = layout.root(trajectory, prepared.setting)
+    root = layout.root(trajectory, layout.coordinates(prepared.setting), prepared.problem.bias)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
-    groups["/numerics"].attrs = {
-        "status": status.name,
-        "status_cause": status.cause,
-        "status_remedy": status.remedy,
-        "exit_code": status.exit_code,
-    }
-    if referenced_files(prepared.scenario):
-        groups["/data"] = layout.data(prepared.problem)
+    groups["/numerics"].attrs = status_attributes(status)
+    data = layout.data(prepared.scenario, prepared.problem)
+    if data is not None:
+        groups["/data"] = data
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

@@ -27,6 +27,8 @@ ORDER = [
     "observe",
     "results",
     "analysis",
+    "prepared",
+    "ensemble",
     "simulation",
     "cli",
 ]

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
-    from ..simulation import Prepared
+    from ..prepared import Prepared
 
     facts = _facts(Prepared(scenario))
     if options.json:
@@ -33,6 +33,8 @@ def _facts(prepared: Any) -> dict[str, Any]:
     neurons, coordinates = reduced.direction.shape
     return {
         "title": prepared.scenario.title,
+        "members": len(prepared.scenario.seeds) if prepared.scenario.is_ensemble else None,
+        "seed": prepared.scenario.seeds[0],
         "samples": len(problem.targets),
         "features": problem.inputs.shape[1],
         "clusters": len(problem.centers),
@@ -57,18 +59,25 @@ def _facts(prepared: Any) -> dict[str, Any]:
 def _lines(facts: dict[str, Any]) -> list[str]:
     sizes = ", ".join(f"{facts[name]} {name}" for name in ("samples", "features", "clusters", "neurons"))
     merged = f"{facts['merged']} equal samples merged" if facts["merged"] else "no equal samples to merge"
+    of_all = " of all members" if facts["members"] is not None else ""
     projected = "neurons moved into the span of the data" if facts["projected"] else "the data span all features"
     return [
         *([f"title        {facts['title']}"] if facts["title"] else []),
+        *([_members(facts)] if facts["members"] is not None else []),
         f"sizes        {sizes}",
         f"reduction    {facts['reduced_samples']} x {facts['reduced_coordinates']}: {merged}; {projected}",
         *(f"{choice.split(' ', 1)[0]:<12} {choice.split(' ', 1)[1]}" for choice in facts["reasons"]),
         *(f"warning      {warning}" for warning in facts["warnings"]),
         f"variables    {', '.join(facts['variables'])}",
         *(f"summarised   {name}: quantiles per cluster, since it would be too large" for name in facts["summarised"]),
-        f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept, at most",
+        f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept{of_all}, at most",
         f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
     ]
+
+
+def _members(facts: dict[str, Any]) -> str:
+    count = f"{facts['members']} member{'s' if facts['members'] > 1 else ''}"
+    return f"ensemble     {count}; sizes are those of seed {facts['seed']}, others may differ once equal samples are merged"
 
 
 def _size(count: int) -> str:

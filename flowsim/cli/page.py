@@ -1,4 +1,4 @@
-"""A result as a page of text, and as a summary for machines."""
+"""A result as a page of text, and as a summary for machines; of an ensemble, quartiles over its members."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..problem.data.samples import Floats
 from .common import finite
+
+QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+COUNTS = ("steps", "rejections", "evaluations")
 
 
 def summary(tree: xr.DataTree) -> dict[str, Any]:
-    """Status, phases, final values and numerics; numbers that do not exist are None."""
+    """Status, phases, final values and numerics; numbers that do not exist are None.
+
+    Of an ensemble, what differs between its members is a table of their quartiles.
+    """
     attributes, numerics = tree.attrs, tree.children["numerics"]
-    last = numerics.to_dataset().isel(time=-1)
-    return {
+    facts = {
         "title": attributes["title"],
         "status": attributes["status"],
         "status_cause": attributes["status_cause"],
@@ -24,12 +30,23 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         "solver": attributes["solver"],
         "coordinates": attributes["flow_coordinates"],
         "wall_time": float(attributes["wall_time"]),
+    }
+    if "seed" in tree.dims:
+        stop_time, phases, final = _members(tree)
+        return facts | {
+            "members": tree.sizes["seed"],
+            "done": int((numerics["exit_code"] == 0).sum()),
+            "time": _quartiles(stop_time),
+            "phases": {name: _quartiles(values) | {"reached": _reached(values)} for name, values in phases.items()},
+            "final": {name: _quartiles(values) for name, values in final.items() if name not in COUNTS},
+            **{name: _quartiles(final[name]) for name in COUNTS},
+        }
+    last = numerics.to_dataset().isel(time=-1)
+    return facts | {
         "time": float(last["time"]),
-        "phases": {name: finite(instant) for name, instant in _phases(tree)},
-        "final": {name: finite(value) for name, value in _final(tree).items()},
-        "steps": int(last["steps"]),
-        "rejections": int(last["rejections"]),
-        "evaluations": int(last["evaluations"]),
+        "phases": {name: finite(float(values)) for name, values in _phases(tree).items()},
+        "final": {name: finite(float(values)) for name, values in _final(tree.to_dataset().isel(time=-1)).items()},
+        **{name: int(last[name]) for name in COUNTS},
     }
 
 
@@ -40,35 +57,91 @@ def text(tree: xr.DataTree) -> str:
     if facts["status_remedy"]:
         lines.append(f"remedy       {facts['status_remedy']}")
     lines += [f"warning      {warning}" for warning in tree.attrs["warnings"].splitlines()]
-    lines.append("phases")
-    for name, instant in _phases(tree):
-        when = "not reached" if np.isnan(instant) else f"{instant:.6g}"
-        definition = str(tree["phases"]["definition"].sel(phase=name).item())
-        lines.append(f"  {name:<22} {when:>12}  {definition}")
-    lines.append(f"at time {facts['time']:.6g}")
-    lines += [f"  {name:<22} {value:>12.6g}" for name, value in _final(tree).items()]
-    lines.append(
-        f"numerics     {facts['steps']} steps, {facts['rejections']} rejected, {facts['evaluations']} evaluations; "
-        f"{facts['engine']} {facts['solver']}, {facts['coordinates']} coordinates; {facts['wall_time']:.1f} s"
-    )
+    lines += _of_ensemble(tree) if "seed" in tree.dims else _of_run(tree, facts)
     return "\n".join(lines)
 
 
-def _phases(tree: xr.DataTree) -> list[tuple[str, float]]:
+def _of_run(tree: xr.DataTree, facts: dict[str, Any]) -> list[str]:
+    lines = ["phases"]
+    for name, instant in _phases(tree).items():
+        when = "not reached" if np.isnan(instant) else f"{instant:.6g}"
+        lines.append(f"  {name:<22} {when:>12}  {_definition(tree, name)}")
+    lines.append(f"at time {facts['time']:.6g}")
+    lines += [f"  {name:<22} {value:>12.6g}" for name, value in _final(tree.to_dataset().isel(time=-1)).items()]
+    counts = f"{facts['steps']} steps, {facts['rejections']} rejected, {facts['evaluations']} evaluations"
+    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+
+
+def _of_ensemble(tree: xr.DataTree) -> list[str]:
+    stop_time, phases, final = _members(tree)
+    members = tree.sizes["seed"]
+    lines = [f"members      {members}; numbers are the median over them [lower quartile, upper quartile]", "phases"]
+    for name, instants in phases.items():
+        reached = f"{_reached(instants)} of {members}"
+        lines.append(f"  {name:<22} {_spread(instants):<36} {reached:>12}  {_definition(tree, name)}")
+    lines.append(f"where they stopped, at time {_spread(stop_time).strip()}")
+    lines += [f"  {name:<22} {_spread(values)}" for name, values in final.items() if name not in COUNTS]
+    steps, rejections, evaluations = (_spread(final[name]).strip() for name in COUNTS)
+    counts = f"{steps} steps, {rejections} rejected, {evaluations} evaluations"
+    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+
+
+def _integrated(tree: xr.DataTree) -> str:
+    attributes = tree.attrs
+    engine = f"{attributes['engine']} {attributes['solver']}, {attributes['flow_coordinates']} coordinates"
+    return f"{engine}; {float(attributes['wall_time']):.1f} s"
+
+
+def _definition(tree: xr.DataTree, phase: str) -> str:
+    return str(tree["phases"]["definition"].sel(phase=phase).item())
+
+
+def _phases(tree: xr.DataTree) -> dict[str, Floats]:
+    """The instant of each phase; of an ensemble (seed,)."""
     instants = tree.children["phases"].to_dataset()["instant"]
-    return [(str(name), float(instants.sel(phase=name))) for name in instants["phase"].values]
+    return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
 
 
-def _final(tree: xr.DataTree) -> dict[str, float]:
-    """The numbers one looks at first, as far as the run kept them."""
-    last = tree.to_dataset().isel(time=-1)
+def _final(last: xr.Dataset) -> dict[str, Floats]:
+    """The numbers one looks at first, as far as the run kept them; of an ensemble (seed,)."""
     values = {
-        name: float(last[name])
-        for name in ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
+        name: last[name].values
+        for name in ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift", *COUNTS)
         if name in last
     }
     if "cosine" in last and last.sizes["cluster"]:
-        best = last["cosine"].max("cluster")
-        for name, share in (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75)):
-            values[f"best cosine, {name}"] = float(best.quantile(share))
+        best = last["cosine"].max("cluster").transpose(..., "neuron").values
+        for name, share in QUARTILES.items():
+            values[f"best cosine, {name}"] = np.quantile(best, share, axis=-1)
     return values
+
+
+def _members(tree: xr.DataTree) -> tuple[Floats, dict[str, Floats], dict[str, Floats]]:
+    """(stop time, phases, final values) of the members that have run."""
+    stop_time = tree["numerics/stop_time"].to_numpy()
+    ran = np.flatnonzero(~np.isnan(stop_time))
+    final = _final(tree.children["final"].to_dataset().isel(seed=ran))
+    return stop_time[ran], {name: instants[ran] for name, instants in _phases(tree).items()}, final
+
+
+def _reached(instants: Floats) -> int:
+    return int((~np.isnan(instants)).sum())
+
+
+def _quartiles(values: Floats) -> dict[str, float | None]:
+    """Over the values that exist."""
+    return {name.replace(" ", "_"): finite(value) for name, value in zip(QUARTILES, _quantiles(values), strict=True)}
+
+
+def _spread(values: Floats) -> str:
+    """Median and quartiles over the values that exist."""
+    lower, median, upper = _quantiles(values)
+    return "not reached".rjust(12) if np.isnan(median) else f"{median:>12.6g} [{lower:.6g}, {upper:.6g}]"
+
+
+def _quantiles(values: Floats) -> list[float]:
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return [np.nan] * len(QUARTILES)
+    with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
+        return np.quantile(there, list(QUARTILES.values())).tolist()

@@ -1,32 +1,33 @@
-"""The progress bar of a run: on a terminal only, silent in a pipe."""
+"""The progress bars of a run and of an ensemble: on a terminal only, silent in a pipe."""
 
 from __future__ import annotations
 
 import math
 import sys
 from types import TracebackType
+from typing import Self
 
 from tqdm import tqdm
 
 from ..engine import Report
 from ..scenario import Scenario
 
+#: A larger logarithm's loss is no float.
+LARGEST_LOG = 700.0
 #: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
 _FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
 
 
-class ProgressBar:
-    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
+class Bar:
+    """What both bars have in common: `begin` stands on it until something is shown."""
 
-    def __init__(self, scenario: Scenario):
-        self._until = scenario.flow.until
+    def __init__(self, begin: str):
         self._bar = tqdm(
             total=1.0, file=sys.stderr, disable=not sys.stderr.isatty(), bar_format=_FORMAT, unit="", leave=False
         )
-        self._bar.set_description_str("compiling", refresh=True)
-        self._first_log_loss = math.nan
+        self._bar.set_description_str(begin, refresh=True)
 
-    def __enter__(self) -> ProgressBar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -38,13 +39,38 @@ class ProgressBar:
         """A line above the bar."""
         self._bar.write(message, file=sys.stderr)
 
-    def show(self, report: Report, log_loss: float, phase: str) -> None:
+    def _draw(self, description: str, text: str, done: float) -> None:
+        """A bar that never goes back; done: the fraction."""
         if self._bar.disable:
             return
-        self._bar.set_description_str(phase, refresh=False)
-        self._bar.unit = f"time {report.time:.4g}, loss {math.exp(log_loss):.3g}, {report.steps} steps"
-        self._bar.n = min(max(self._done(report, log_loss), self._bar.n), 1.0)
+        self._bar.set_description_str(description, refresh=False)
+        self._bar.unit = text
+        self._bar.n = min(max(done, self._bar.n), 1.0)
         self._bar.refresh()
+
+
+class EnsembleBar(Bar):
+    """Shows how many members have ended and how many run."""
+
+    def __init__(self) -> None:
+        super().__init__("preparing")
+
+    def show(self, ended: int, running: int, members: int) -> None:
+        self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
+
+
+class ProgressBar(Bar):
+    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
+
+    def __init__(self, scenario: Scenario):
+        super().__init__("compiling")
+        self._until = scenario.flow.until
+        self._first_log_loss = math.nan
+
+    def show(self, report: Report, log_loss: float, phase: str) -> None:
+        loss = math.exp(min(log_loss, LARGEST_LOG))
+        text = f"time {report.time:.4g}, loss {loss:.3g}, {report.steps} steps"
+        self._draw(phase, text, self._done(report, log_loss))
 
     def _done(self, report: Report, log_loss: float) -> float:
         """The largest fraction of any stop condition that has been covered."""

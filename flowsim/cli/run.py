@@ -24,9 +24,9 @@ def execute(options: argparse.Namespace) -> int:
 
     from ..simulation import run
     from .page import summary, text
-    from .progress import ProgressBar
+    from .progress import EnsembleBar, ProgressBar
 
-    with ProgressBar(scenario) as bar:
+    with EnsembleBar() if scenario.is_ensemble else ProgressBar(scenario) as bar:
         tree = run(
             scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.show, warn=bar.say
         )

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.data.samples import Floats
 from .snapshot import Snapshot
+
+#: What a report counts: the numbers that are kept with every instant.
+COUNTS = ("steps", "rejections", "evaluations", "events", "step_size")
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,11 @@ class Report:
     reached: str
     stalled: bool
     finite: bool
+
+    @property
+    def tried(self) -> int:
+        """Steps, accepted or not."""
+        return self.steps + self.rejections
 
 
 class Integrator(Protocol):
@@ -44,3 +57,25 @@ class Integrator(Protocol):
         """Named arrays from which `restore` makes a carry that goes on as this one would."""
 
     def restore(self, saved: dict[str, Any]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A flow through fixed instants, from time 0 to where it stopped.
+
+    snapshot: its states at the instants it reached, along a leading axis (T,); numerics: name of COUNTS -> (T,), the
+    report's number after the step that reached the instant; report, last: where it stopped.
+    """
+
+    snapshot: Snapshot
+    numerics: Mapping[str, NDArray[Any]]
+    report: Report
+    last: Snapshot
+
+
+@runtime_checkable
+class Flying(Protocol):
+    """An integrator with a loop of its own through fixed instants."""
+
+    def fly(self, instants: Floats, limit_steps: int | None, stopped: NDArray[np.bool_]) -> Flown:
+        """As :func:`flowsim.engine.through.fly`."""

@@ -9,8 +9,8 @@ from ..problem.data.samples import Floats, Integers
 
 
 def cosines(reduced: Reduced, direction: Floats) -> Floats:
-    """(m, K): cosine between each neuron's weights, bias left out, and each centre."""
-    size = np.outer(reduced.feature_norms(direction), np.linalg.norm(reduced.problem.centers, axis=1))
+    """(…, m, K): cosine between each neuron's weights, bias left out, and each centre; direction (…, m, r)."""
+    size = reduced.feature_norms(direction)[..., None] * np.linalg.norm(reduced.problem.centers, axis=1)
     return reduced.center_products(direction) / np.where(size > 0, size, 1.0)
 
 

@@ -1,7 +1,7 @@
 """From states to named observables."""
 
 from .instant import Instant, Setting
-from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, QUANTILES, Recorder, Selection, Trajectory
+from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, QUANTILES, Recorder, Selection, Trajectory, snapshot_indices
 from .registry import OBSERVABLES, Observable
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Selection",
     "Setting",
     "Trajectory",
+    "snapshot_indices",
 ]

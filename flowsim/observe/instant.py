@@ -1,4 +1,4 @@
-"""One saved instant, seen through the data: what several observables share is computed once."""
+"""Saved instants, one or many, seen through the data: what several observables share is computed once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ..problem.data.samples import Floats, Integers
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
+#: Instants are observed as many at a time as keep the largest array within this many bytes.
+BATCH_BYTES = 64 * 2**20
 TINY = np.finfo(float).tiny
 
 
@@ -48,6 +50,19 @@ class Setting:
         np.add.at(counts, (problem.sample_cluster[known], reduced.representative[known]), 1.0)
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
 
+    @cached_property
+    def multiplicity(self) -> Floats:
+        """(n',): how many samples a reduced sample stands for"""
+        return np.bincount(self.reduced.representative, minlength=len(self.reduced.targets)).astype(float)
+
+    @property
+    def batch(self) -> int:
+        """How many instants may be observed at once."""
+        neurons, coordinates = self.reduced.direction.shape
+        rows = min(len(self.reduced.targets), BLOCK)
+        largest = max(neurons * max(rows, coordinates, len(self.problem.centers)), len(self.problem.targets))
+        return max(BATCH_BYTES // (8 * largest), 1)
+
     @property
     def underflows(self) -> bool:
         """Whether squared norms at the start are below what a float can hold with its full precision."""
@@ -56,35 +71,38 @@ class Setting:
 
 @dataclass(frozen=True)
 class Instant:
-    """One pass over the data serves every observable. Per-sample arrays are over the reduced samples (n',)."""
+    """One pass over the data serves every observable. Per-sample arrays are over the reduced samples (…, n').
+
+    The leading axes … are those of the snapshot: none for a single instant, one for many.
+    """
 
     setting: Setting
     snapshot: Snapshot
 
     @property
     def _log_weight(self) -> Floats:
-        """(m,): log of the factor of each neuron's response in the output"""
+        """(…, m): log of the factor of each neuron's response in the output"""
         return self.snapshot.output_log + self.setting.problem.activation.homogeneity * self.snapshot.log_norm
 
     @cached_property
-    def _log_scale(self) -> float:
-        """What outputs are divided by, so that a network of any size has outputs of order 1"""
-        top = float(self._log_weight.max())
-        return top if np.isfinite(top) else 0.0
+    def _log_scale(self) -> Floats:
+        """(…, 1): log of what outputs are divided by, so that a network of any size has outputs of order 1"""
+        top = self._log_weight.max(axis=-1, keepdims=True)
+        return np.where(np.isfinite(top), top, 0.0)
 
     @cached_property
     def _pass(self) -> tuple[Floats, Floats]:
-        """(outputs (n',) divided by exp(_log_scale), active_fraction (m, K))"""
+        """(outputs (…, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
         reduced, activation, snapshot = self.setting.reduced, self.setting.problem.activation, self.snapshot
         weight = snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
-        outputs = np.empty(len(reduced.targets))
-        active = np.zeros((len(weight), len(self.setting.membership)))
-        for begin in range(0, len(outputs), BLOCK):
+        outputs = np.empty((*weight.shape[:-1], len(reduced.targets)))
+        active = np.zeros((*weight.shape, len(self.setting.membership)))
+        for begin in range(0, len(reduced.targets), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            projection = reduced.inputs[rows] @ snapshot.direction.T
-            response, _ = activation.response(projection, snapshot.log_norm, np)
-            outputs[rows] = response @ weight
-            active += (projection > 0).T.astype(float) @ self.setting.membership[:, rows].T
+            projection = reduced.inputs[rows] @ snapshot.direction.swapaxes(-1, -2)
+            response, _ = activation.response(projection, snapshot.log_norm[..., None, :], np)
+            outputs[..., rows] = (response @ weight[..., None])[..., 0]
+            active += (projection > 0).swapaxes(-1, -2).astype(float) @ self.setting.membership[:, rows].T
         return outputs, active
 
     @cached_property
@@ -93,7 +111,7 @@ class Instant:
 
     @property
     def active_fraction(self) -> Floats:
-        """(m, K)"""
+        """(…, m, K)"""
         return self._pass[1]
 
     @property
@@ -106,8 +124,8 @@ class Instant:
             return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
 
     @cached_property
-    def log_loss(self) -> float:
-        """log of the training loss, exact where the loss underflows"""
+    def log_loss(self) -> Floats:
+        """(…): log of the training loss, exact where the loss underflows"""
         reduced = self.setting.reduced
         per_sample = self.setting.problem.loss.log_value(self.outputs, reduced.targets, np)
-        return float(logsumexp(per_sample, b=reduced.sample_weight))
+        return np.asarray(logsumexp(per_sample, axis=-1, b=reduced.sample_weight))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,15 +37,17 @@ NUMERICS = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What is kept of a run. summarised: per-sample variables of which only quantiles are kept."""
+    """What is kept of a run. summarised: per-sample variables of which only quantiles are kept. shapes: every variable
+    that is kept -> its shape at one instant, (K, quantile) or (quantile,) where it is summarised."""
 
     observables: tuple[Observable, ...]
     summarised: frozenset[str]
+    shapes: Mapping[str, tuple[int, ...]]
     bytes: int
 
     @classmethod
     def of(cls, scenario: Scenario, setting: Setting) -> Selection:
-        """Resolve [observe] for a problem.
+        """Resolve [observe] for a problem; for an ensemble, the problem of any of its members.
 
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
@@ -67,28 +70,33 @@ class Selection:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
         sizes = _sizes(setting)
-        instants = _instants(scenario)
+        members, instants = len(scenario.seeds), _instants(scenario)
         summarised = frozenset(
             observable.name
             for observable in chosen
-            if "sample" in observable.dims and instants * sizes["sample"] > PER_SAMPLE_LIMIT
+            if "sample" in observable.dims and members * instants * sizes["sample"] > PER_SAMPLE_LIMIT
         )
-        kept = sum(
-            instants * (_summary_size(sizes) if item.name in summarised else math.prod(sizes[dim] for dim in item.dims))
+        shapes = dict(
+            (item.name + QUANTILE_SUFFIX, _summary_shape(sizes))
+            if item.name in summarised
+            else (item.name, tuple(sizes[dim] for dim in item.dims))
             for item in chosen
         )
+        # the members of an ensemble are kept where they stop, too
+        kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
         kept += snapshot_count(scenario) * math.prod(setting.problem.hidden_direction.shape)
+        kept *= members
         if 8 * kept > MEMORY_LIMIT:
             raise UsageError(
                 f"this run would keep {8 * kept / 2**30:.1f} GiB, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
                 "lower observe.times or observe.snapshots, or name fewer observe.variables"
             )
-        return cls(tuple(chosen), summarised, 8 * kept)
+        return cls(tuple(chosen), summarised, shapes, 8 * kept)
 
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
-    return scenario.observe.times * (2 if scenario.flow.until.open_ended else 1)
+    return scenario.observe.times * (2 if scenario.open_ended else 1)
 
 
 def snapshot_count(scenario: Scenario) -> int:
@@ -98,13 +106,33 @@ def snapshot_count(scenario: Scenario) -> int:
     return named[wanted] if isinstance(wanted, str) else wanted
 
 
+def snapshot_indices(scenario: Scenario) -> list[int]:
+    """Which instants of a whole grid whose end is known keep their weights."""
+    wanted, times = snapshot_count(scenario), scenario.observe.times
+    held = sorted({*range(0, times, _stride(scenario)), times - 1})
+    return _evenly(held, wanted) if wanted else []
+
+
+def _stride(scenario: Scenario) -> int:
+    """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
+    wanted = snapshot_count(scenario)
+    return max(scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
+
+
+def _evenly(indices: list[int], wanted: int) -> list[int]:
+    """At most so many of the indices, both ends among them."""
+    if len(indices) <= wanted:
+        return indices
+    return [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
+
+
 def _sizes(setting: Setting) -> dict[str, int]:
     problem = setting.problem
     return {"neuron": len(problem.hidden_log_norm), "cluster": len(problem.centers), "sample": len(problem.targets)}
 
 
-def _summary_size(sizes: dict[str, int]) -> int:
-    return max(sizes["cluster"], 1) * len(QUANTILES)
+def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
+    return (sizes["cluster"], len(QUANTILES)) if sizes["cluster"] else (len(QUANTILES),)
 
 
 @dataclass(frozen=True)
@@ -131,8 +159,8 @@ class Recorder:
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, Floats] | None] = field(default_factory=list)
-    _latest: Instant | None = None
-    _initial_log_loss: float = math.nan
+    _latest: Snapshot | None = None
+    _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
     def last_time(self) -> float:
@@ -143,36 +171,46 @@ class Recorder:
         """The phase that the latest kept instant is in, for a reader's orientation."""
         if self._latest is None:
             return "start"
-        start, now = self.setting.problem.weights.log_norm, self._latest.snapshot.log_norm
+        start, now = self.setting.problem.weights.log_norm, self._latest.log_norm
         if logsumexp(2 * now) < logsumexp(2 * start) + math.log(GROWN):
             return "alignment"
-        return "growth" if self._latest.log_loss > self._initial_log_loss - math.log(2) else "convergence"
+        first, latest = self._log_losses
+        return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
-        return self._latest.log_loss if self._latest is not None else math.nan
+        return self._log_losses[1]
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
-        instant = Instant(self.setting, snapshot)
-        if not self._times:
-            self._initial_log_loss = instant.log_loss
-        for observable in self.selection.observables:
-            name, value = self._value(observable, instant)
-            self._variables.setdefault(name, []).append(value)
+        self.keep_all(Snapshot.stack([snapshot]), {name: np.array([getattr(report, name)]) for name in NUMERICS})
+
+    def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
+        """Keep many instants, at least one, in the order of their leading axis; numerics: name -> (T,)."""
+        for begin in range(0, len(snapshots.time), self.setting.batch):
+            self._observe(snapshots[begin : begin + self.setting.batch])
         for name in NUMERICS:
-            self._numerics.setdefault(name, []).append(getattr(report, name))
-        self._weights.append(self._lift(snapshot) if len(self._times) % self._stride == 0 else None)
-        self._times.append(snapshot.time)
-        self._latest = instant
+            self._numerics.setdefault(name, []).extend(numerics[name].tolist())
+
+    def _observe(self, snapshots: Snapshot) -> None:
+        instant = Instant(self.setting, snapshots)
+        first = self._log_losses[0] if self._times else float(instant.log_loss[0])
+        self._log_losses = first, float(instant.log_loss[-1])
+        for observable in self.selection.observables:
+            name, values = self._values(observable, instant)
+            self._variables.setdefault(name, []).extend(values)
+        due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % _stride(self.scenario) == 0
+        lifted = zip(*self.setting.reduced.lift(snapshots.direction[due]), strict=True)
+        self._weights += [next(lifted) if held else None for held in due]
+        self._times += snapshots.time.tolist()
+        self._latest = snapshots[-1]
 
     def thin(self) -> None:
         kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]
         for values in kept:
             del values[1::2]
-        for index in range(len(self._weights)):
-            if index % self._stride:
-                self._weights[index] = None
+        stride = _stride(self.scenario)
+        self._weights = [weights if index % stride == 0 else None for index, weights in enumerate(self._weights)]
 
     def trajectory(self, complete: bool) -> Trajectory:
         """Everything kept so far, as arrays.
@@ -182,10 +220,10 @@ class Recorder:
         wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         held = dict(enumerate(self._weights))
         if self._latest is not None and held[len(held) - 1] is None:
-            held[len(held) - 1] = self._lift(self._latest.snapshot)
+            held[len(held) - 1] = self.setting.reduced.lift(self._latest.direction)
         indices = [index for index, weights in held.items() if weights is not None] if wanted else []
-        if complete and len(indices) > wanted:
-            indices = [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
+        if complete:
+            indices = _evenly(indices, wanted)
         weights = [kept for index in indices if (kept := held[index]) is not None]
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
@@ -204,35 +242,37 @@ class Recorder:
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end
+        stride = _stride(self.scenario)
         for place, index in enumerate(kept.kept_weights):
-            if index < end and index % self._stride == 0:
+            if index < end and index % stride == 0:
                 self._weights[index] = (kept.direction[place], kept.bias[place])
 
-    @property
-    def _stride(self) -> int:
-        """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
-        wanted = snapshot_count(self.scenario)
-        return max(self.scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
-
-    def _lift(self, snapshot: Snapshot) -> tuple[Floats, Floats]:
-        return self.setting.reduced.lift(snapshot.direction)
-
-    def _value(self, observable: Observable, instant: Instant) -> tuple[str, Floats]:
-        """(name of the variable, its value at the instant)"""
-        value = np.asarray(observable.value(instant))
+    def _values(self, observable: Observable, instant: Instant) -> tuple[str, Floats]:
+        """(name of the variable, its values (T, …) at many instants)"""
+        values = observable.value(instant)
         if "sample" not in observable.dims:
-            return observable.name, value
-        value = value[self.setting.reduced.representative]
+            return observable.name, values
+        values = values[:, self.setting.reduced.representative]
         if observable.name in self.selection.summarised:
-            return observable.name + QUANTILE_SUFFIX, self._quantiles(value)
-        return observable.name, value
+            return observable.name + QUANTILE_SUFFIX, self._quantiles(values)
+        return observable.name, values
 
-    def _quantiles(self, value: Floats) -> Floats:
-        """(K, quantile), or (quantile,) where clusters are unknown"""
+    def _quantiles(self, values: Floats) -> Floats:
+        """Of (T, n): (T, K, quantile), or (T, quantile) where clusters are unknown"""
         cluster = self.setting.problem.sample_cluster
         count = len(self.setting.problem.centers)
         if not count:
-            return np.quantile(value, QUANTILES)
-        empty = np.full(len(QUANTILES), np.nan)
-        members = (value[cluster == k] for k in range(count))
-        return np.array([np.quantile(member, QUANTILES) if len(member) else empty for member in members])
+            return _row_quantiles(values)
+        return np.stack([_row_quantiles(values[:, cluster == k]) for k in range(count)], axis=1)
+
+
+def _row_quantiles(values: Floats) -> Floats:
+    """(T, quantile) of the rows (T, n), as np.quantile has them but without its overhead; NaN where there is nothing."""
+    count = values.shape[1]
+    if not count:
+        return np.full((len(values), len(QUANTILES)), np.nan)
+    values = np.sort(values, axis=1)
+    place = np.array(QUANTILES) * (count - 1)
+    below = np.floor(place).astype(int)
+    low, high, share = values[:, below], values[:, np.minimum(below + 1, count - 1)], place - below
+    return np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share))

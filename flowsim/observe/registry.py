@@ -17,13 +17,14 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Observable:
-    """dims: beside time. value: its array at an instant. applies: whether a problem has it.
+    """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
+    theirs, so it counts axes from the last one. applies: whether a problem has it.
     companion: left out by default unless tiny weights make its linear partner underflow."""
 
     name: str
     dims: tuple[str, ...]
     long_name: str
-    value: Callable[[Instant], Floats | float]
+    value: Callable[[Instant], Floats]
     applies: Callable[[Setting], bool] = lambda setting: True
     units: str = "1"
     companion: bool = False
@@ -43,8 +44,8 @@ def _balance(setting: Setting) -> bool:
 
 
 def _log_mass(instant: Instant, members: Booleans) -> Floats:
-    """log of the sum of |w_j|^2 over each row's members (rows, m)."""
-    doubled = np.where(members, 2 * instant.snapshot.log_norm, -np.inf)
+    """(…, rows): log of the sum of |w_j|^2 over each row's members (rows, m)."""
+    doubled = np.where(members, 2 * instant.snapshot.log_norm[..., None, :], -np.inf)
     top = doubled.max(axis=-1, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -56,27 +57,26 @@ def _cluster_log_mass(instant: Instant) -> Floats:
 
 
 def _void_log_mass(instant: Instant) -> Floats:
-    return _log_mass(instant, instant.setting.target < 0)
+    return _log_mass(instant, instant.setting.target[None] < 0)[..., 0]
 
 
-def _balance_drift(instant: Instant) -> float:
+def _balance_drift(instant: Instant) -> Floats:
     """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the largest term, now or at first."""
     snapshot, weights = instant.snapshot, instant.setting.problem.weights
     share = instant.setting.problem.activation.homogeneity
-
-    terms = (snapshot.log_norm, snapshot.output_log, weights.log_norm, weights.output_log)
-    top = np.max(terms, axis=0)
+    now = np.maximum(snapshot.log_norm, snapshot.output_log)
+    top = np.maximum(now, np.maximum(weights.log_norm, weights.output_log))
 
     def excess(log_norm: Floats, output_log: Floats) -> Floats:
         return np.exp(2 * (log_norm - top)) - share * np.exp(2 * (output_log - top))
 
     change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)
-    return float(np.abs(change).max())
+    return np.abs(change).max(axis=-1)
 
 
-def _accuracy(instant: Instant) -> float:
-    right = instant.margin > 0
-    return float(np.mean(right[instant.setting.reduced.representative]))
+def _accuracy(instant: Instant) -> Floats:
+    counts = instant.setting.multiplicity
+    return (instant.margin > 0) @ counts / counts.sum()
 
 
 _OBSERVABLES = (

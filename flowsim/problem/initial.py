@@ -26,7 +26,7 @@ class Weights:
 
 def draw(scenario: Scenario, samples: Samples) -> Weights:
     """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
-    model, init, seed = scenario.model, scenario.init, scenario.seed
+    model, init, seed = scenario.model, scenario.init, scenario.single_seed
     shape = stream(seed, "initialisation").standard_normal((model.width, samples.inputs.shape[1] + model.bias))
     if init.shape == "sphere":
         shape /= np.linalg.norm(shape, axis=1, keepdims=True)
@@ -59,7 +59,7 @@ def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) ->
     length = np.linalg.norm(samples.centers, axis=1, keepdims=True)
     if not length.all():
         raise scenario.error(("init.shape", '"nudged" needs centres to move to; this table has one at the origin'))
-    chosen = stream(scenario.seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
+    chosen = stream(scenario.single_seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
     features = samples.centers.shape[1]
     toward = (samples.centers / length)[chosen]
     norm = np.linalg.norm(shape, axis=1, keepdims=True)

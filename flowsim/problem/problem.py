@@ -94,14 +94,15 @@ class Problem:
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
-def build(scenario: Scenario) -> Problem:
+def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
+    sibling: the problem of the same scenario with another seed, where that was built before; files are not read again.
     Raises ScenarioError where a file that the scenario names does not hold what it should, or where the arrays would not
-    fit into this machine's memory.
+    fit into this machine's memory, and UsageError for an ensemble: each of its members has a problem of its own.
     """
     _check_memory(scenario)
-    samples = SOURCES[scenario.data.kind](scenario)
+    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
     count = len(samples.targets)
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
     return Problem(

@@ -15,6 +15,9 @@ import numpy as np
 from .data.samples import Floats, Integers
 from .problem import Problem
 
+#: Samples that are compared with each other at a time: few enough for the processor's cache.
+COMPARED = 64
+
 
 @dataclass(frozen=True)
 class Reduced:
@@ -46,16 +49,16 @@ class Reduced:
         return len(self.representative) - len(self.targets)
 
     def lift(self, direction: Floats) -> tuple[Floats, Floats]:
-        """(m, r) coordinates -> weights (m, d) and bias entries (m,) in the same normalisation."""
+        """(…, m, r) coordinates -> weights (…, m, d) and bias entries (…, m) in the same normalisation."""
         rank = self._rank
-        bias = direction[:, rank] if self.problem.bias else np.zeros(len(direction))
+        bias = direction[..., rank] if self.problem.bias else np.zeros(direction.shape[:-1])
         if self.basis is None or self.outside is None:
-            return direction[:, :rank], bias
-        return direction[:, :rank] @ self.basis.T + direction[:, -1:] * self.outside, bias
+            return direction[..., :rank], bias
+        return direction[..., :rank] @ self.basis.T + direction[..., -1:] * self.outside, bias
 
     def center_products(self, direction: Floats) -> Floats:
-        """(m, K): <w_j, mu_k> for the neurons with these coordinates, biases left out."""
-        return direction @ self.center.T + direction[:, -1:] * self.outside_center
+        """(…, m, K): <w_j, mu_k> for the neurons with these coordinates (…, m, r), biases left out."""
+        return direction @ self.center.T + direction[..., -1:] * self.outside_center
 
     @property
     def feature_coordinates(self) -> Floats:
@@ -66,27 +69,33 @@ class Reduced:
         return mask
 
     def feature_norms(self, direction: Floats) -> Floats:
-        """(m,): norm of the neurons with these coordinates, biases left out."""
-        return np.linalg.norm(direction * self.feature_coordinates, axis=1)
+        """(…, m): norm of the neurons with these coordinates (…, m, r), biases left out."""
+        return np.linalg.norm(direction * self.feature_coordinates, axis=-1)
 
     @property
     def _rank(self) -> int:
         return self.center.shape[1] - self.problem.bias - self.projected
 
 
-def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Reduced:
-    """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off."""
+def reduce(problem: Problem, *, project: bool = True, merge: bool = True, sibling: Reduced | None = None) -> Reduced:
+    """Reduce a problem as far as it pays; `project` and `merge` switch the two parts off.
+
+    sibling: the same reduction of another problem; where it has the very same samples, what was found out is taken over.
+    """
     inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
-    representative: Integers = np.arange(len(targets), dtype=np.int64)
-    if merge:
-        first, representative = _equal_samples(inputs, targets)
-        if len(first) < len(targets):
-            weight = np.bincount(representative, weights=weight).astype(float)
-            inputs, targets = inputs[first], targets[first]
+    known = sibling if sibling is not None and sibling.problem.samples is problem.samples else None
+    if known is not None:
+        representative = known.representative
+    else:
+        representative = _equal_samples(inputs, targets) if merge else np.arange(len(targets), dtype=np.int64)
+    _, first = np.unique(representative, return_index=True)
+    if len(first) < len(targets):
+        weight = np.bincount(representative, weights=weight).astype(float)
+        inputs, targets = inputs[first], targets[first]
     direction, centers = problem.hidden_direction, problem.centers
     outside = None
     outside_center = np.zeros((len(direction), len(centers)))
-    basis = _span(inputs) if project else None
+    basis = known.basis if known is not None else _span(inputs) if project else None
     if basis is not None:
         inside = direction @ basis
         remainder = direction - inside @ basis.T
@@ -104,18 +113,21 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True) -> Red
     return Reduced(problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside)
 
 
-def _equal_samples(inputs: Floats, targets: Floats) -> tuple[Integers, Integers]:
-    """(the first of each group of samples with equal input and target, in order; the group of every sample)."""
-    groups: dict[bytes, int] = {}
-    first: list[int] = []
-    group = np.empty(len(targets), dtype=np.int64)
-    for index, (row, target) in enumerate(zip(inputs, targets, strict=True)):
-        # + 0.0 makes -0.0 and 0.0 the same bytes
-        digest = blake2b((row + 0.0).tobytes() + (target + 0.0).tobytes(), digest_size=16).digest()
-        group[index] = groups.setdefault(digest, len(first))
-        if group[index] == len(first):
-            first.append(index)
-    return np.array(first, dtype=np.int64), group
+def _equal_samples(inputs: Floats, targets: Floats) -> Integers:
+    """(n,): the group of every sample with those that equal it in input and target, counted by their first samples."""
+    # samples that differ in target or first feature are told apart by these; only the others are compared whole
+    _, first, group = np.unique(inputs[:, 0] + 1j * targets, return_index=True, return_inverse=True)
+    leader = first[group]
+    leading: dict[bytes, int] = {}
+    later = np.flatnonzero(leader != np.arange(len(leader)))
+    for begin in range(0, len(later), COMPARED):
+        rows = later[begin : begin + COMPARED]
+        for index in rows[(inputs[rows] != inputs[leader[rows]]).any(axis=1)]:
+            # + 0.0 makes -0.0 and 0.0 the same bytes
+            content = (inputs[index] + 0.0).tobytes() + (targets[index] + 0.0).tobytes()
+            leader[index] = leading.setdefault(blake2b(content, digest_size=16).digest(), int(index))
+    _, group = np.unique(leader, return_inverse=True)
+    return group
 
 
 def _span(inputs: Floats) -> Floats | None:

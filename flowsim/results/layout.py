@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,64 +10,100 @@ import xarray as xr
 
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
+from ..scenario import Scenario, referenced_files
 
 #: name -> long name, of everything in the root group that is not an observable
 COORDINATES = {
+    "seed": "seed of the member",
     "time": "flow time",
     "neuron_sign": "sign of the neuron's output weight at time 0",
     "target_cluster": "centre of the neuron's own sign with the largest positive cosine at time 0; -1 in the void region",
     "cluster_label": "label of the cluster",
     "label": "training label or target of the sample, label noise included",
     "sample_cluster": "cluster of the sample; -1 where unknown",
-    "snapshot": "time at which the weights are kept",
+    "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
     "quantile": "share of the cluster's samples below the value",
 }
 WEIGHTS = {
     "direction": "weights of the neuron divided by exp(log_norm)",
     "bias_weight": "bias entry of the neuron divided by exp(log_norm)",
 }
+#: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "seed": ("seed",),
+    "time": ("time",),
+    "neuron_sign": ("neuron",),
+    "target_cluster": ("neuron",),
+    "cluster_label": ("cluster",),
+    "label": ("sample",),
+    "sample_cluster": ("sample",),
+    "snapshot": ("snapshot",),
+    "quantile": ("quantile",),
+    "direction": ("snapshot", "neuron", "feature"),
+    "bias_weight": ("snapshot", "neuron"),
+}
 
 
-def root(trajectory: Trajectory, setting: Setting) -> xr.Dataset:
-    """The trajectory with its coordinates."""
+def coordinates(setting: Setting) -> dict[str, Any]:
+    """What does not change along a trajectory, as arrays."""
     problem = setting.problem
-    variables = {name: _observed(name, values) for name, values in trajectory.variables.items()}
-    dims = {dim for variable in variables.values() for dim in variable.dims} | {"neuron"}
-    coordinates: dict[str, xr.Variable] = {
-        "time": _named("time", ("time",), trajectory.time),
-        "neuron_sign": _named("neuron_sign", ("neuron",), problem.weights.output_sign.astype(np.int8)),
+    known = {
+        "neuron_sign": problem.weights.output_sign.astype(np.int8),
+        "label": problem.targets,
+        "sample_cluster": problem.sample_cluster,
     }
     if len(problem.centers):
-        coordinates["target_cluster"] = _named("target_cluster", ("neuron",), setting.target)
-        coordinates["cluster_label"] = _named("cluster_label", ("cluster",), problem.cluster_label)
-    if "sample" in dims:
-        coordinates["label"] = _named("label", ("sample",), problem.targets)
-        coordinates["sample_cluster"] = _named("sample_cluster", ("sample",), problem.sample_cluster)
-    if "quantile" in dims:
-        coordinates["quantile"] = _named("quantile", ("quantile",), np.array(QUANTILES))
+        known |= {"target_cluster": setting.target, "cluster_label": problem.cluster_label}
+    return known
+
+
+def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dataset:
+    """The trajectory with its coordinates.
+
+    known: as `coordinates` gives them. Of an ensemble they have `seed` too, and what differs between the members, the
+    trajectory's arrays included, has a leading axis over them. bias: whether neurons have one.
+    """
+    variables = _observed(trajectory.variables, known, ("seed", "time") if "seed" in known else ("time",))
+    found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
     if len(trajectory.kept_weights):
-        coordinates["snapshot"] = _named("snapshot", ("snapshot",), trajectory.time[trajectory.kept_weights])
-        variables["direction"] = _named("direction", ("snapshot", "neuron", "feature"), trajectory.direction)
-        if problem.bias:
-            variables["bias_weight"] = _named("bias_weight", ("snapshot", "neuron"), trajectory.bias)
-    return xr.Dataset(variables, coordinates)
+        found["snapshot"] = trajectory.time[trajectory.kept_weights]
+        variables["direction"] = _named("direction", trajectory.direction)
+        if bias:
+            variables["bias_weight"] = _named("bias_weight", trajectory.bias)
+    dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
+    used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
+    return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
+
+
+def final(values: Mapping[str, Any], known: Mapping[str, Any]) -> xr.Dataset:
+    """Observables and the solver's counts where the members of an ensemble stopped; arrays with a leading member axis."""
+    observed = {name: array for name, array in values.items() if name not in NUMERICS}
+    counts = {name: _variable(("seed",), values[name], long_name) for name, long_name in NUMERICS.items()}
+    return xr.Dataset({**_observed(observed, known, ("seed",)), **counts})
 
 
 def numerics(trajectory: Trajectory) -> xr.Dataset:
     """How the solver got there, per saved instant."""
+    dims = ("seed", "time") if trajectory.numerics["steps"].ndim == 2 else ("time",)
     return xr.Dataset(
-        {name: _variable(("time",), trajectory.numerics[name], long_name) for name, long_name in NUMERICS.items()}
+        {name: _variable(dims, trajectory.numerics[name], long_name) for name, long_name in NUMERICS.items()}
     )
 
 
-def data(problem: Problem) -> xr.Dataset:
-    """The samples themselves, for runs whose data come from a file; the result can then serve as that table."""
-    variables = {
-        "x": _variable(("row", "feature"), problem.inputs, "features of the sample"),
-        "y": _variable(("row",), problem.targets, COORDINATES["label"]),
-    }
+def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
+    """The samples themselves, for runs whose data come from a file; the result can then serve as that table.
+
+    Of an ensemble whose members draw their samples around centres from a file, the centres alone; None for all other runs.
+    """
+    if not referenced_files(scenario):
+        return None
+    variables = {}
+    if not scenario.is_ensemble or scenario.data.kind == "table":
+        variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
+        variables["y"] = _variable(("row",), problem.targets, COORDINATES["label"])
+        if len(problem.centers):
+            variables["cluster"] = _variable(("row",), problem.sample_cluster, COORDINATES["sample_cluster"])
     if len(problem.centers):
-        variables["cluster"] = _variable(("row",), problem.sample_cluster, COORDINATES["sample_cluster"])
         variables["centers"] = _variable(("center", "feature"), problem.centers, "cluster centre")
     return xr.Dataset(variables)
 
@@ -88,18 +125,23 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     )
 
 
-def _observed(name: str, values: Any) -> xr.Variable:
-    observable = OBSERVABLES[name.removesuffix(QUANTILE_SUFFIX)]
-    if name == observable.name:
-        return _variable(("time", *observable.dims), values, observable.long_name, observable.units)
-    dims = ("time", "cluster", "quantile") if values.ndim == 3 else ("time", "quantile")
-    return _variable(
-        dims, values, f"quantiles over a cluster's samples of the {observable.long_name}", observable.units
-    )
+def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tuple[str, ...]) -> dict[str, xr.Variable]:
+    """Observables and their quantiles with the leading dimensions `over`."""
+    quantiles = ("cluster", "quantile") if "cluster_label" in known else ("quantile",)
+    found = {}
+    for name, values in variables.items():
+        observable = OBSERVABLES[name.removesuffix(QUANTILE_SUFFIX)]
+        dims, long_name = observable.dims, observable.long_name
+        if name != observable.name:
+            dims, long_name = quantiles, f"quantiles over a cluster's samples of the {long_name}"
+        found[name] = _variable((*over, *dims), values, long_name, observable.units)
+    return found
 
 
-def _named(name: str, dims: tuple[str, ...], values: Any) -> xr.Variable:
-    return _variable(dims, values, {**COORDINATES, **WEIGHTS}[name])
+def _named(name: str, values: Any) -> xr.Variable:
+    dims = DIMENSIONS[name]
+    lead = ("seed",) if values.ndim > len(dims) else ()
+    return _variable((*lead, *dims), values, {**COORDINATES, **WEIGHTS}[name])
 
 
 def _variable(dims: tuple[str, ...], values: Any, long_name: str, units: str = "1") -> xr.Variable:

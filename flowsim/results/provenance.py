@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 from ..engine import Plan
 from ..scenario import Scenario
 from ..status import Status
@@ -20,7 +22,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "title": scenario.title,
         "scenario": scenario.source.text,
         "scenario_sha256": scenario.source.sha256,
-        "seed": scenario.seed,
+        "seed": np.array(scenario.seeds) if scenario.is_ensemble else scenario.seed,
         "flowsim_version": version("flowsim"),
         "python_version": platform.python_version(),
         **{f"{library}_version": found for library in LIBRARIES if (found := _version(library))},
@@ -35,6 +37,16 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "status_remedy": status.remedy,
         "wall_time": seconds,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def status_attributes(status: Status) -> dict[str, Any]:
+    """The attributes of `numerics`: how the run ended."""
+    return {
+        "status": status.name,
+        "status_cause": status.cause,
+        "status_remedy": status.remedy,
+        "exit_code": status.exit_code,
     }
 
 

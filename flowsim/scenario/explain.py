@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import takewhile
 from typing import Any, NamedTuple, get_args
@@ -52,7 +52,8 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         try:
             scenario = Scenario.model_validate(raw)
         except ValidationError as error:
-            problems = [problem for detail in error.errors(include_url=False) for problem in _translate(detail, raw)]
+            details = _of_the_type_given(error.errors(include_url=False), raw)
+            problems = [problem for detail in details for problem in _translate(detail, raw)]
         else:
             problems = [Problem(path_of(key), message) for key, message in missing_files(scenario, source.folder)]
         found += [problem for problem in problems if not suspects & {problem.path, *problem.reads}]
@@ -62,6 +63,18 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         if remaining == raw:
             return found
         raw = remaining
+
+
+def _of_the_type_given(details: Sequence[Any], raw: dict[str, Any]) -> list[Any]:
+    """Where a value has one of the types that its key admits but breaks a bound, what the other types say is left out."""
+    of_type = [detail["type"].endswith("_type") for detail in details]
+    paths = [_written_path(detail["loc"], raw, keep_last=False) for detail in details]
+    bounded = {path for path, about_type in zip(paths, of_type, strict=True) if not about_type}
+    return [
+        detail
+        for detail, path, about_type in zip(details, paths, of_type, strict=True)
+        if not (about_type and path in bounded)
+    ]
 
 
 def _meant(path: KeyPath, raw: dict[str, Any]) -> KeyPath:
@@ -132,14 +145,15 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
         yield Problem((*path, context["discriminator"].strip("'")), "must be a string")
     elif kind == "literal_error":
         yield Problem(path, _not_an_option(given, _quoted_words(context["expected"])))
+    elif kind == "too_short":
+        yield Problem(path, f"must have at least {context['min_length']}, not {context['actual_length']}")
     elif kind == "value_error":
         yield Problem(path, str(context["error"]))
     elif kind in ("model_type", "model_attributes_type"):
         yield Problem(path, f"must be a table of keys, not {_show(given)}")
     else:
-        yield Problem(
-            path, f"{_show(given)} is not allowed; {_lower(detail['msg']).replace('input should', 'it should')}"
-        )
+        message = _lower(detail["msg"]).replace("input should", "it should").replace("valid tuple", "valid array")
+        yield Problem(path, f"{_show(given)} is not allowed; {message}")
 
 
 def _written_path(location: KeyPath, raw: Any, keep_last: bool) -> KeyPath:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
@@ -44,7 +44,15 @@ def loads(
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_syntax_issue(error, name, text)]) from None
-    source = Source(text, name, Path(folder), locate(text))
+    return _validated(Source(text, name, Path(folder), locate(text)), raw, overrides or {})
+
+
+def with_seeds(scenario: Scenario, seeds: Iterable[int]) -> Scenario:
+    """The scenario as an ensemble of these seeds, its text included. Raises ScenarioError where it cannot be one."""
+    return _validated(scenario.source, tomllib.loads(scenario.source.text), {"seed": list(seeds)})
+
+
+def _validated(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any]) -> Scenario:
     if overrides:
         source, raw = _override(source, raw, overrides)
     try:
@@ -97,7 +105,7 @@ def _override(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any])
     if not kept:  # tomlkit cannot insert everywhere; then the comments are lost, the values are not
         text = tomlkit.dumps(values)
     changed = frozenset(tuple(key.split(".")) for key in overrides)
-    return replace(source, text=text, overridden=changed), values
+    return replace(source, text=text, overridden=source.overridden | changed), values
 
 
 def _assign(table: Any, key: str, value: Any, new_table: Callable[[], Any]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from ..errors import Issue, ScenarioError
-from .base import Broken, Section, refuse
+from ..errors import Issue, ScenarioError, UsageError
+from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .flow import Flow
 from .init import Gaussian, Init
@@ -25,11 +25,17 @@ DEFAULT_TAGS = {
 }
 
 
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class Scenario(Section):
     """What the user asked for. Build one from a file with :func:`flowsim.load`."""
 
     title: str = Field("", description="a line for plots and reports")
-    seed: int = Field(0, ge=0, lt=2**63, description="every random draw comes from this integer, through named streams")
+    seed: Seed | Annotated[tuple[Seed, ...], Field(min_length=1), as_tuple] = Field(
+        0,
+        description="every random draw comes from this integer, through named streams; an array runs an ensemble",
+    )
     data: Data = GaussianMixture()
     model: Model = Prelu()
     init: Init = Gaussian()
@@ -59,6 +65,48 @@ class Scenario(Section):
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
             only = '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table'
             yield Broken("loss.reduction", only, ("data.kind",))
+        if self.is_ensemble:
+            yield from self._broken_ensemble()
+
+    def _broken_ensemble(self) -> Iterator[Broken]:
+        first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}
+        for index, seed in enumerate(self.seeds):
+            if first[seed] < index:
+                yield Broken(f"seed[{index}]", f"{seed} is named twice")
+        shared = "the members of an ensemble, one for each seed, share the instants that are kept"
+        if self.flow.until.time is None:
+            yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
+        if self.observe.spacing == "solver":
+            yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether `seed` is an array, be it of one."""
+        return isinstance(self.seed, tuple)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return self.seed if isinstance(self.seed, tuple) else (self.seed,)
+
+    @property
+    def single_seed(self) -> int:
+        """What random streams start from. Raises UsageError for an ensemble, which has no one problem."""
+        if isinstance(self.seed, tuple):
+            raise UsageError(
+                f"this scenario is an ensemble of {len(self.seed)} seeds; flowsim.run runs it, "
+                "and scenario.members are the scenarios of single seeds that can be built"
+            )
+        return self.seed
+
+    @property
+    def members(self) -> tuple[Scenario, ...]:
+        """This scenario once for each of its seeds; their `source` is that of the whole."""
+        return tuple(self.model_copy(update={"seed": seed}) for seed in self.seeds)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether the end of the grid of kept instants is unknown beforehand; that of an ensemble is flow.until.time."""
+        return self.flow.until.open_ended and not self.is_ensemble
 
     @property
     def source(self) -> Source:

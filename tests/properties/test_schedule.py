@@ -50,6 +50,18 @@ def test_a_linear_grid_is_evenly_spaced_from_0_to_the_very_end(count, end):
     np.testing.assert_allclose(grid, np.linspace(0, end, count), rtol=1e-14)
 
 
+@given(count=counts, end=ends, spacing=st.sampled_from(["linear", "log"]))
+def test_the_grid_of_an_ensemble_ends_with_its_time_whatever_its_goals(count, end, spacing):
+    overrides = {
+        "seed": [0, 1],
+        "observe": {"times": count, "spacing": spacing},
+        "flow.until": {"time": end, "loss": 0.1},
+    }
+    grid = Schedule.of(flowsim.loads("", overrides=overrides), math.nan)
+    assert grid.instants == closed_grid(count, spacing, end)
+    assert not grid.crowded(end)
+
+
 @given(count=counts, end=ends)
 def test_a_logarithmic_grid_is_0_and_a_geometric_sequence_to_the_very_end(count, end):
     grid = closed_grid(count, "log", end)

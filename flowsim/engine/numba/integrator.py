@@ -1,4 +1,4 @@
-"""The Numba engine behind the drive's protocol."""
+"""The Numba engine behind the drive's protocol, and its own flight through the instants of an ensemble."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.planes import planes
 from ...scenario import Scenario
 from ..goals import reached_goal
-from ..integrator import Report
+from ..integrator import Flown, Report
 from ..plan import Plan
 from ..snapshot import Snapshot
 from . import layout
-from .layout import Aims, Data, Network, State, Work
-from .stepper import advance, inside
+from .layout import Aims, Data, Log, Network, State, Work
+from .stepper import advance, inside, through
 from .tableau import TABLEAUS
 
 #: Operations per evaluation from which on matrix products may use several threads; below, handing work over costs more.
 THREADED = 50_000_000
+#: name of integrator.COUNTS -> its place in the state's counts
+COUNTED = {
+    "steps": layout.ACCEPTED,
+    "rejections": layout.REJECTED,
+    "evaluations": layout.EVALUATIONS,
+    "events": layout.EVENTS,
+}
 
 
 @cache
@@ -42,7 +49,7 @@ class Carry:
 
 
 class NumbaIntegrator:
-    """Implements :class:`flowsim.engine.integrator.Integrator`."""
+    """Implements :class:`flowsim.engine.integrator.Integrator` and :class:`flowsim.engine.integrator.Flying`."""
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
@@ -51,9 +58,7 @@ class NumbaIntegrator:
         self._network = Network.of(problem, plan.coordinates)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
-        self._tableau = TABLEAUS[plan.solver]
-        self._aims = Aims.of(scenario, reduced)
-        self._setting = (self._network, self._data, self._tableau, self._aims)
+        self._setting = (self._network, self._data, TABLEAUS[plan.solver], Aims.of(scenario, reduced))
         self._start = self._first_state(reduced)
         self._small = 4 * reduced.inputs.size * len(reduced.direction) < THREADED
 
@@ -67,26 +72,39 @@ class NumbaIntegrator:
             advance(stop, attempts, *self._setting, carry.state, carry.work)
         return carry
 
+    def fly(self, instants: Floats, limit_steps: int | None, stopped: Booleans) -> Flown:
+        carry = self.begin()
+        log = Log.empty(len(instants), carry.state, len(self._planes.first))
+        limit = np.iinfo(np.int64).max if limit_steps is None else limit_steps
+        with self._blas_threads():
+            count = through(instants, limit, stopped, *self._setting, carry.state, carry.work, log)
+        numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
+        sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
+        return Flown(
+            self._snapshot(instants[:count], log.y[:count], sliding),
+            {**numerics, "step_size": log.step[:count]},
+            self.report(carry),
+            self.now(carry),
+        )
+
     def report(self, carry: Carry) -> Report:
         clock, counts = carry.state.clock, carry.state.counts
         reached = bool(counts[layout.REACHED])
         return Report(
             time=float(clock[layout.TIME]),
             step_size=float(clock[layout.STEP]),
-            steps=int(counts[layout.ACCEPTED]),
-            rejections=int(counts[layout.REJECTED]),
-            evaluations=int(counts[layout.EVALUATIONS]),
-            events=int(counts[layout.EVENTS]),
+            **{name: int(counts[place]) for name, place in COUNTED.items()},
             reached=reached_goal(self._until, float(clock[layout.LOG_LOSS])) if reached else "",
             stalled=bool(counts[layout.STALLED]),
             finite=bool(counts[layout.FINITE]),
         )
 
     def at(self, carry: Carry, time: float) -> Snapshot:
-        y = np.empty_like(carry.state.y)
+        state, y = carry.state, np.empty_like(carry.state.y)
+        network, data, tableau, _ = self._setting
         with self._blas_threads():
-            inside(time, self._network, self._data, self._tableau, carry.state, carry.work, y)
-        return self._snapshot(time, y, self._sliding(carry.state.begin_count, carry.state.begin_plane))
+            inside(time, network, data, tableau, state, carry.work, y)
+        return self._snapshot(time, y, self._sliding(state.begin_count, state.begin_plane))
 
     def now(self, carry: Carry) -> Snapshot:
         state = carry.state
@@ -108,7 +126,7 @@ class NumbaIntegrator:
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape
-        state = State.empty(self._network, self._tableau, len(self._start), coordinates, samples)
+        state = State.empty(self._network, self._setting[2], len(self._start), coordinates, samples)
         return Carry(state, Work.empty(state, samples))
 
     def _first_state(self, reduced: Reduced) -> Floats:
@@ -125,21 +143,29 @@ class NumbaIntegrator:
                 y[:, -1] = self._problem.output
         return y
 
-    def _snapshot(self, time: float, y: Floats, sliding: Booleans | None) -> Snapshot:
-        weights = self._problem.weights
-        hidden, log_norm, output = y[:, :-2], y[:, -2], y[:, -1]
-        size = np.abs(hidden).max(axis=1)
-        size = size * np.linalg.norm(hidden / np.where(size > 0, size, 1.0)[:, None], axis=1)
-        direction = hidden / np.where(size > 0, size, 1.0)[:, None]
+    def _snapshot(self, time: float | Floats, y: Floats, sliding: Booleans | None) -> Snapshot:
+        """y: (…, m, r + 2)"""
+        hidden, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]
+        largest = np.abs(hidden).max(axis=-1)
+        norm = largest * np.linalg.norm(hidden / np.where(largest > 0, largest, 1.0)[..., None], axis=-1)
+        norm = np.where(norm > 0, norm, 1.0)
+        if not self._network.polar:
+            log_norm = np.log(norm)
+        sign, log_size = self._output(output, log_norm)
+        return Snapshot(time, hidden / norm[..., None], log_norm, sign, log_size, sliding)
+
+    def _output(self, output: Floats, log_norm: Floats) -> tuple[Floats, Floats]:
+        """Sign and log of |v| from the last entries of y."""
+        network, weights = self._network, self._problem.weights
+        if not network.trained:
+            return np.broadcast_to(weights.output_sign, output.shape), np.broadcast_to(weights.output_log, output.shape)
+        if not network.polar:
+            with np.errstate(divide="ignore"):
+                return np.sign(output), np.log(np.abs(output))
+        if network.balanced:
+            return np.broadcast_to(weights.output_sign, output.shape), log_norm
         with np.errstate(divide="ignore"):
-            if not self._network.polar:
-                log_norm = np.log(np.where(size > 0, size, 1.0))
-            if not self._network.trained:
-                return Snapshot(time, direction, log_norm, weights.output_sign, weights.output_log, sliding)
-            if not self._network.polar:
-                return Snapshot(time, direction, log_norm, np.sign(output), np.log(np.abs(output)), sliding)
-            ratio = weights.output_sign if self._network.balanced else output
-            return Snapshot(time, direction, log_norm, np.sign(ratio), np.log(np.abs(ratio)) + log_norm, sliding)
+            return np.sign(output), np.log(np.abs(output)) + log_norm
 
     def _sliding(self, count: Integers, plane: Integers) -> Booleans | None:
         """(m, n'): the pairs that slide, or None where no pair can."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem import Problem, Reduced
-from ...problem.data.samples import Floats, Integers
+from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.planes import Planes
 from ...scenario import Scenario
 from ..goals import Goals, Watch
@@ -213,4 +213,24 @@ class Work(NamedTuple):
             slide_cap=np.zeros((stages, rows, most)),
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
+        )
+
+
+class Log(NamedTuple):
+    """What a flight leaves: y (T, m, r + 2), counts (T, …), step (T,), and sliding (T, m, H) for the planes of a network
+    with a kink."""
+
+    y: Floats
+    counts: Integers
+    step: Floats
+    sliding: Booleans
+
+    @classmethod
+    def empty(cls, instants: int, state: State, planes: int) -> Log:
+        rows = len(state.y) if state.slide_plane.size else 0
+        return cls(
+            y=np.zeros((instants, *state.y.shape)),
+            counts=np.zeros((instants, len(state.counts)), dtype=np.int64),
+            step=np.zeros(instants),
+            sliding=np.zeros((instants, rows, planes), dtype=np.bool_),
         )

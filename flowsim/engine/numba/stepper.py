@@ -6,7 +6,7 @@ from math import inf, isfinite, sqrt
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...problem.data.samples import Booleans, Floats
 from .compiled import compiled, entry, inlined
 from .events import first_event, leaves
 from .field import dot, evaluate, norm_of, row_velocity
@@ -32,6 +32,7 @@ from .layout import (
     TIME,
     Aims,
     Data,
+    Log,
     Network,
     State,
     Work,
@@ -58,6 +59,8 @@ FOLLOW, FADE = 0.1, 0.98
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50
+#: So often a flight looks whether it has been stopped.
+STEPS_BETWEEN_LOOKS = 64
 #: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
 LATE = 0.03
 
@@ -82,6 +85,51 @@ def advance(
         and counts[STALLED] == 0
     ):
         _step(network, data, tableau, aims, state, work)
+
+
+@entry
+def through(
+    instants: Floats,
+    limit: int,
+    stopped: Booleans,
+    network: Network,
+    data: Data,
+    tableau: Tableau,
+    aims: Aims,
+    state: State,
+    work: Work,
+    log: Log,
+) -> int:
+    """Go on from time 0 through the instants, each noted in the log; how many were reached.
+
+    Ends before where `limit` steps were accepted, a goal is met, no step is possible, or stopped[0] is set.
+    """
+    clock, counts = state.clock, state.counts
+    for place in range(len(instants)):
+        while clock[TIME] < instants[place]:
+            if counts[REACHED] or counts[STALLED] or counts[ACCEPTED] >= limit or stopped[0]:
+                return place
+            advance(
+                instants[place],
+                min(limit - counts[ACCEPTED], STEPS_BETWEEN_LOOKS),
+                network,
+                data,
+                tableau,
+                aims,
+                state,
+                work,
+            )
+        count, plane = state.slide_count, state.slide_plane
+        if clock[TIME] > instants[place]:
+            inside(instants[place], network, data, tableau, state, work, log.y[place])
+            count, plane = state.begin_count, state.begin_plane
+        else:
+            log.y[place] = state.y
+        log.counts[place], log.step[place] = counts, clock[STEP]
+        for j in range(len(log.sliding[place])):
+            for k in range(count[j]):
+                log.sliding[place, j, plane[j, k]] = True
+    return len(instants)
 
 
 @entry

@@ -3,7 +3,8 @@
 from . import gaussian_mixture, table
 from .samples import Samples
 
-#: data.kind -> function of the scenario that gives its Samples
+#: data.kind -> function of (scenario, sibling) that gives the scenario's Samples. sibling: those of the same scenario with
+#: another seed, from which to take what does not depend on the seed, or None: members of an ensemble read a file once.
 SOURCES = {"gaussian_mixture": gaussian_mixture.draw, "table": table.read}
 
 __all__ = ["SOURCES", "Samples"]

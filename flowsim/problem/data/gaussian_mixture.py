@@ -11,12 +11,12 @@ from .arrays import read_array
 from .samples import Floats, Samples
 
 
-def draw(scenario: Scenario) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``gaussian_mixture`` scenario."""
     data = scenario.data
     assert isinstance(data, GaussianMixture)
-    seed, clusters = scenario.seed, data.clusters
-    centers = _centers(data, scenario)
+    seed, clusters = scenario.single_seed, data.clusters
+    centers = _centers(data, scenario, sibling)
     if data.balanced:
         sample_cluster = np.repeat(np.arange(clusters), data.samples // clusters)
     else:
@@ -32,11 +32,10 @@ def draw(scenario: Scenario) -> Samples:
     return Samples(inputs, targets, sample_cluster.astype(np.int64), centers, cluster_label.astype(np.int64))
 
 
-def _centers(data: GaussianMixture, scenario: Scenario) -> Floats:
-    files = referenced_files(scenario)
-    if "data.centers" in files:
-        return _read_centers(data, scenario)
-    generator = stream(scenario.seed, "centers")
+def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None) -> Floats:
+    if "data.centers" in referenced_files(scenario):
+        return sibling.centers if sibling is not None else _read_centers(data, scenario)
+    generator = stream(scenario.single_seed, "centers")
     radius = data.dimension**0.5 if data.radius == "sqrt_dimension" else data.radius
     if data.centers == "random_sphere":
         points = generator.standard_normal((data.clusters, data.dimension))

@@ -11,8 +11,10 @@ from .arrays import read_table
 from .samples import Floats, Samples
 
 
-def read(scenario: Scenario) -> Samples:
+def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``table`` scenario; every problem of the file is reported at once."""
+    if sibling is not None:
+        return sibling
     try:
         arrays = read_table(referenced_files(scenario)["data.path"])
     except ValueError as error:

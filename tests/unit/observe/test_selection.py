@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.observe import OBSERVABLES, Selection, recorder
+from flowsim.observe import NUMERICS, OBSERVABLES, Selection, recorder
+from flowsim.prepared import Prepared
 
 TABLE = {"x": np.eye(4), "y": np.array([0.5, 1.0, -1.0, 2.0])}
 
@@ -96,6 +97,35 @@ def test_the_size_foretold_is_the_size_kept(small, recorder_of, moved, report_at
     kept = filled.trajectory(complete=True)
     size = sum(values.nbytes for values in kept.variables.values()) + kept.direction.nbytes
     assert size == filled.selection.bytes
+
+
+def test_the_members_of_an_ensemble_are_all_reckoned_with(small, setting_of, monkeypatch):
+    alone, setting = small(), setting_of(small())
+    size = Selection.of(alone, setting).bytes
+    # where a member stops is one instant more, of one instant's size
+    one_instant = Selection.of(small(observe__times=12), setting).bytes - size
+    assert Selection.of(small(seed=[0, 1, 2]), setting).bytes == 3 * (size + one_instant)
+    # 3 members of 11 instants of 24 samples; a goal beside the time does not open their grid
+    members = small(seed=[0, 1, 2], flow__until={"time": 30.0, "loss": 0.1})
+    monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 3 * 11 * 24)
+    assert Selection.of(members, setting).summarised == set()
+    monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 3 * 11 * 24 - 1)
+    assert Selection.of(members, setting).summarised == {"margin", "loss_derivative"}
+    assert Selection.of(alone, setting).summarised == set()
+
+
+@pytest.mark.parametrize("summarised", [False, True])
+@pytest.mark.parametrize("snapshots", ["none", "ends", "all", 5])
+def test_the_size_foretold_is_that_of_the_ensemble(small, monkeypatch, snapshots, summarised):
+    if summarised:
+        monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 0)
+    scenario = small(seed=[0, 1], observe__snapshots=snapshots, flow__until={"time": 1.0})
+    tree, foretold = flowsim.run(scenario), Prepared(scenario).selection.bytes
+    observed = [
+        *tree.to_dataset().data_vars.values(),
+        *tree["final"].to_dataset().drop_vars(NUMERICS).data_vars.values(),
+    ]
+    assert sum(variable.nbytes for variable in observed) == foretold
 
 
 def test_a_run_that_would_keep_too_much_is_refused_before_it_starts(small, setting_of, monkeypatch):

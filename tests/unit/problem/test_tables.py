@@ -160,8 +160,9 @@ def test_a_gap_in_netcdf_is_not_a_number(tmp_path):
 
 @pytest.mark.parametrize("known", [{}, {"cluster": CLUSTER}, {"cluster": CLUSTER, "centers": np.eye(2)}], ids=list)
 def test_the_data_of_a_result_are_a_table(tmp_path, on_table, known):
-    problem = flowsim.build(on_table({"x": X, "y": np.array([0.5, 1.0, -1.0, -2.0]), **known}))
-    write(xr.DataTree.from_dict({"/": xr.Dataset(), "/data": layout.data(problem)}), tmp_path / "run.nc")
+    scenario = on_table({"x": X, "y": np.array([0.5, 1.0, -1.0, -2.0]), **known})
+    problem = flowsim.build(scenario)
+    write(xr.DataTree.from_dict({"/": xr.Dataset(), "/data": layout.data(scenario, problem)}), tmp_path / "run.nc")
     again = flowsim.build(from_file(tmp_path, "run.nc"))
     for name in ("inputs", "targets", "sample_cluster", "centers", "cluster_label"):
         np.testing.assert_array_equal(getattr(again, name), getattr(problem, name), err_msg=name)

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.observe import OBSERVABLES, Trajectory
+from flowsim.observe import OBSERVABLES, Setting, Trajectory
 from flowsim.results import layout
 
 DIMENSIONS = {
@@ -82,6 +82,10 @@ def test_the_attributes_say_where_the_result_comes_from(tree, small):
     assert attributes["wall_time"] > 0
 
 
+def root_of(trajectory: Trajectory, setting: Setting) -> xr.Dataset:
+    return layout.root(trajectory, layout.coordinates(setting), setting.problem.bias)
+
+
 def test_snapshots_are_instants(tree):
     np.testing.assert_array_equal(tree["snapshot"], tree["time"])
     assert (tree["time"][0], tree["time"][-1]) == (0, 30)
@@ -105,7 +109,7 @@ def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
         direction=draw((2, 6, 12)),
         bias=draw((2, 6)),
     )
-    tree = xr.DataTree.from_dict({"/": layout.root(trajectory, setting), "/numerics": layout.numerics(trajectory)})
+    tree = xr.DataTree.from_dict({"/": root_of(trajectory, setting), "/numerics": layout.numerics(trajectory)})
     again = layout.trajectory_of(tree)
     for field in ("time", "kept_weights", "direction", "bias"):
         np.testing.assert_array_equal(getattr(again, field), getattr(trajectory, field))
@@ -120,7 +124,7 @@ def test_quantiles_have_their_own_dimension(small, recorder_of, moved, report_at
     monkeypatch.setattr("flowsim.observe.recorder.PER_SAMPLE_LIMIT", 0)
     recording = recorder_of(small())
     recording.keep(moved(recording.setting, 0.0), report_at(0.0))
-    run = layout.root(recording.trajectory(complete=True), recording.setting)
+    run = root_of(recording.trajectory(complete=True), recording.setting)
     assert run["margin_quantile"].dims == ("time", "cluster", "quantile")
     assert (run["quantile"][0], run["quantile"][-1]) == (0, 1)
     assert "sample" not in run.dims
@@ -129,7 +133,8 @@ def test_quantiles_have_their_own_dimension(small, recorder_of, moved, report_at
 
 def test_data_from_a_file_are_kept_with_the_result(on_table):
     table = {"x": np.arange(6.0).reshape(3, 2), "y": np.array([1.0, -1.0, 1.0]), "cluster": np.array([0, 1, 0])}
-    data = layout.data(flowsim.build(on_table(table)))
+    data = layout.data(on_table(table), flowsim.build(on_table(table)))
+    assert data is not None
     for name, values in table.items():
         np.testing.assert_array_equal(data[name], values)
     assert data["centers"].shape == (2, 2)

@@ -86,6 +86,28 @@ def test_a_scenario_is_frozen_in_all_its_parts():
                 setattr(part, key, getattr(part, key))
 
 
+def test_a_value_of_the_right_type_is_not_told_of_the_other_types_that_its_key_admits():
+    assert only_issue("seed = -1").message == "-1 is not allowed; it should be greater than or equal to 0"
+    assert "array" in only_issue('seed = "x"').message
+
+
+def test_a_scenario_has_a_member_for_each_seed_in_order():
+    scenario = flowsim.loads("seed = [5, 2]\n[model]\nwidth = 3\n", name="a.toml")
+    assert (scenario.is_ensemble, scenario.seeds) == (True, (5, 2))
+    assert [member.seed for member in scenario.members] == [5, 2]
+    for member in scenario.members:
+        assert not member.is_ensemble
+        assert member.model_dump(exclude={"seed"}) == scenario.model_dump(exclude={"seed"})
+        # so that what is wrong with one is located
+        assert member.error(("model.width", "")).issues[0].place == "a.toml:3"
+
+
+def test_a_single_seed_is_its_only_member():
+    scenario = flowsim.loads("seed = 5\n")
+    assert (scenario.is_ensemble, scenario.seeds) == (False, (5,))
+    assert [member.seed for member in scenario.members] == [5]
+
+
 def test_the_observables_one_can_ask_for_are_those_of_the_registry():
     assert get_args(Name) == tuple(OBSERVABLES)
 
@@ -161,6 +183,12 @@ def test_a_syntax_error_is_located(text, line):
         ('[observe]\nvariables = ["loss", "margn"]', "observe.variables[1]", 'did you mean "margin"?'),
         ("seed = -1", "seed", "greater than or equal to 0"),
         ('seed = "0"', "seed", "valid integer"),
+        (f"seed = {2**63}", "seed", "less than 9223372036854775808"),
+        ("seed = []", "seed", "must have at least 1, not 0"),
+        ("seed = [0,\n1,\n-1]", "seed[2]", "-1 is not allowed; it should be greater than or equal to 0"),
+        (f"seed = [\n{2**63}]", "seed[0]", "less than 9223372036854775808"),
+        ("seed = [0,\n0.5]", "seed[1]", "0.5 is not allowed; it should be a valid integer"),
+        ("seed = [0,\ntrue]", "seed[1]", "true is not allowed; it should be a valid integer"),
         ("title = 1", "title", "valid string"),
     ],
 )
@@ -188,6 +216,9 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
             "loss.reduction",
             "gaussian_mixture",
         ),
+        ("seed = [3, 4,\n3]", "seed[2]", "3 is named twice"),
+        ("seed = [0]\n[flow]\nuntil = { loss = 0.1 }", "flow.until", "beside its other conditions it needs time"),
+        ('seed = [0, 1]\n[observe]\nspacing = "solver"', "observe.spacing", 'use "linear" or "log"'),
     ],
 )
 def test_a_broken_rule_between_keys_is_located_at_the_key_to_change(text, key, message):

@@ -1,0 +1,28 @@
+"""A scenario made ready: everything that is decided before the first step."""
+
+from __future__ import annotations
+
+from .engine import Plan, choose
+from .observe import Selection, Setting
+from .problem import Problem, Reduced, build, reduce
+from .scenario import Scenario
+
+
+class Prepared:
+    """The problem of a scenario, or of the first member of an ensemble, and what will be done with it.
+
+    sibling: another member of the same ensemble; what does not depend on the seed is taken from it.
+    Raises ScenarioError or UsageError where the scenario cannot be run.
+    """
+
+    def __init__(self, scenario: Scenario, sibling: Prepared | None = None):
+        member = scenario.members[0]
+        flow = scenario.flow
+        self.scenario = scenario
+        self.problem: Problem = build(member, sibling.problem if sibling else None)
+        self.reduced: Reduced = reduce(
+            self.problem, project=flow.reduce, merge=flow.merge, sibling=sibling.reduced if sibling else None
+        )
+        self.setting = Setting(self.reduced)
+        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting)
+        self.plan: Plan = choose(member, self.reduced)

@@ -1,0 +1,117 @@
+"""Many instants observed at once are those instants observed one by one, to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flowsim
+from flowsim.engine import Report, Snapshot
+from flowsim.observe import NUMERICS, Recorder, Selection, Setting, instant, recorder
+from flowsim.problem import reduce
+
+MODELS = [
+    {"activation": "prelu"},
+    {"activation": "relu", "bias": True},
+    {"activation": "leaky_relu"},
+    {"activation": "relu_power", "degree": 2.5},
+    {"activation": "tanh", "bias": True},
+    {"activation": "prelu", "output": "fixed", "output_weight": 0.5},
+]
+
+
+@st.composite
+def settings_of_problems(draw: st.DrawFn) -> tuple[flowsim.Scenario, Setting]:
+    """Problems with every activation and loss, in the span of their data and not, merged and not, of any scale."""
+    scenario = flowsim.loads(
+        "",
+        overrides={
+            "seed": draw(st.integers(0, 2**32)),
+            "data": {
+                "dimension": draw(st.sampled_from([4, 9, 40])),
+                "samples": draw(st.sampled_from([4, 20])),
+                "balanced": False,
+                "label_noise": draw(st.sampled_from([0.0, 0.3])),
+                "noise": {"total": draw(st.sampled_from([0.0, 0.5]))},
+            },
+            "model": {"width": draw(st.integers(1, 7)), **draw(st.sampled_from(MODELS))},
+            "init.scale": draw(st.sampled_from([1e-300, 1e-3, 1.0])),
+            "loss.kind": draw(st.sampled_from(["square", "logistic", "exponential"])),
+            "observe": {"times": 12, "snapshots": draw(st.sampled_from(["none", "ends", "all", 5]))},
+        },
+    )
+    return scenario, Setting(reduce(flowsim.build(scenario)))
+
+
+def instants_of(setting: Setting, count: int, seed: int) -> list[Snapshot]:
+    """States that no flow has gone through, some of them with a neuron of norm 0."""
+    generator, weights = np.random.default_rng(seed), setting.problem.weights
+    found = []
+    for time in range(count):
+        direction = setting.reduced.direction + generator.standard_normal(setting.reduced.direction.shape)
+        grown = 3 * generator.standard_normal(len(direction))
+        grown[generator.random(len(grown)) < 0.1] = -np.inf
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        found.append(
+            Snapshot(float(time), direction, weights.log_norm + grown, weights.output_sign, weights.output_log + grown)
+        )
+    return found
+
+
+def kept(recording: Recorder) -> dict[str, Any]:
+    """Everything that a recorder has, by name."""
+    found: dict[str, Any] = {"log_loss": recording.log_loss, "phase": recording.phase}
+    for complete in (False, True):
+        trajectory = recording.trajectory(complete)
+        for name, value in vars(trajectory).items():
+            found |= (
+                {f"{complete} {name} {key}": inner for key, inner in value.items()} if isinstance(value, dict) else {}
+            )
+            found |= {} if isinstance(value, dict) else {f"{complete} {name}": value}
+    return found
+
+
+@given(problem=settings_of_problems(), count=st.integers(1, 12), seed=st.integers(0, 99), cut=st.integers(0, 11))
+@settings(max_examples=60)
+@pytest.mark.parametrize("summarised", [False, True])
+@pytest.mark.parametrize("at_once", [1, 5, 12])
+def test_a_batch_is_kept_as_its_instants_one_by_one(at_once, summarised, problem, count, seed, cut):
+    scenario, setting = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorder, "PER_SAMPLE_LIMIT", 0 if summarised else recorder.PER_SAMPLE_LIMIT)
+        selection = Selection.of(scenario, setting)
+        patch.setattr(Setting, "batch", at_once)
+        one_by_one, at_a_time = (Recorder(scenario, setting, selection) for _ in range(2))
+        instants = instants_of(setting, count, seed)
+        reports = [Report(time, 0.1 * time, time, 2 * time, 3 * time, "", False, True) for time in range(count)]
+        with np.errstate(all="ignore"):
+            for snapshot, report in zip(instants, reports, strict=True):
+                one_by_one.keep(snapshot, report)
+            for part in (slice(0, cut), slice(cut, None)):
+                if instants[part]:
+                    counts = {name: np.array([getattr(report, name) for report in reports[part]]) for name in NUMERICS}
+                    at_a_time.keep_all(Snapshot.stack(instants[part]), counts)
+    expected, found = kept(one_by_one), kept(at_a_time)
+    assert expected.keys() == found.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize(("samples", "at_least"), [(24, 1000), (100_000, 1)])
+def test_as_many_instants_are_observed_at_once_as_memory_allows(samples, at_least):
+    setting = Setting(reduce(flowsim.build(flowsim.loads(f"[data]\nsamples = {samples}\ndimension = 12\n"))))
+    neurons, coordinates = setting.reduced.direction.shape
+    largest = neurons * max(min(samples, instant.BLOCK), coordinates)
+    assert setting.batch >= at_least
+    assert setting.batch == 1 or setting.batch * largest * 8 <= instant.BATCH_BYTES
+
+
+@given(rows=st.integers(1, 4), count=st.integers(1, 30), seed=st.integers(0, 999))
+def test_quantiles_are_numpy_s(rows, count, seed):
+    values = np.random.default_rng(seed).standard_normal((rows, count))
+    expected = np.quantile(values, recorder.QUANTILES, axis=1).T
+    np.testing.assert_array_equal(recorder._row_quantiles(values), expected)
