@@ -7,6 +7,7 @@ import time as wall
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from queue import Empty, SimpleQueue
@@ -17,6 +18,7 @@ import xarray as xr
 from .analysis import phases
 from .drive import CHECKPOINT_SECONDS, interrupts
 from .engine import Plan, make
+from .engine.threads import one_blas_thread
 from .engine.through import fly
 from .errors import FlowsimError
 from .observe import Recorder
@@ -99,7 +101,8 @@ class Ensemble:
         waiting = [index for index, outcome in enumerate(outcomes) if outcome.status.exit_code]
         left, threads = len(waiting), self.threads
         landed: SimpleQueue[Future[Outcome]] = SimpleQueue()
-        with ThreadPoolExecutor(threads) as pool:
+        alone = one_blas_thread() if threads > 1 else nullcontext()
+        with alone, ThreadPoolExecutor(threads) as pool:
             try:
                 flights = {pool.submit(self.fly, index): index for index in waiting}
                 for flight in flights:

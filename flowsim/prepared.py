@@ -23,6 +23,6 @@ class Prepared:
         self.reduced: Reduced = reduce(
             self.problem, project=flow.reduce, merge=flow.merge, sibling=sibling.reduced if sibling else None
         )
-        self.setting = Setting(self.reduced)
-        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting)
         self.plan: Plan = choose(member, self.reduced)
+        self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
+        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting)

@@ -26,10 +26,10 @@ class Report:
     steps: int
     rejections: int
     evaluations: int
-    events: int
     reached: str
     stalled: bool
     finite: bool
+    events: int = 0
 
     @property
     def tried(self) -> int:

@@ -27,13 +27,15 @@ SMALLEST_CARTESIAN = 1e-250
 
 @dataclass(frozen=True)
 class Plan:
-    """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of."""
+    """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it."""
 
     engine: str
     solver: str
     coordinates: str
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
+    follows_sliding: bool = False
 
 
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
@@ -59,6 +61,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
             f"coordinates {coordinates}: {why_coordinates}",
         ),
         warnings=tuple(_warnings(scenario, engine, problem)),
+        follows_sliding=engine == "numba" and not problem.activation.smooth,
     )
 
 

@@ -28,13 +28,15 @@ class Snapshot:
 
     def __getitem__(self, index: Any) -> Snapshot:
         """Of many instants, those at an index of the leading axis."""
-        return Snapshot(*(None if array is None else array[index] for array in self._arrays()))
+        arrays: Any = (None if array is None else array[index] for array in self._arrays())
+        return Snapshot(*arrays)
 
     @classmethod
     def stack(cls, instants: Sequence[Snapshot]) -> Snapshot:
         """Single instants, at least one, along a leading axis."""
         columns = zip(*(instant._arrays() for instant in instants), strict=True)
-        return cls(*(None if column[0] is None else np.array(column) for column in columns))
+        arrays: Any = (None if column[0] is None else np.array(column) for column in columns)
+        return cls(*arrays)
 
     def _arrays(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))

@@ -28,9 +28,10 @@ def representable(value: Floats | float, log_factor: Floats | float) -> Floats:
 
 @dataclass(frozen=True)
 class Setting:
-    """What does not change along a trajectory."""
+    """What does not change along a trajectory. follows_sliding: whether snapshots say which pairs slide."""
 
     reduced: Reduced
+    follows_sliding: bool = False
 
     @property
     def problem(self) -> Problem:
@@ -100,6 +101,8 @@ class Instant:
         for begin in range(0, len(reduced.targets), BLOCK):
             rows = slice(begin, begin + BLOCK)
             projection = reduced.inputs[rows] @ snapshot.direction.swapaxes(-1, -2)
+            if snapshot.sliding is not None:  # exactly 0, but for rounding
+                projection[snapshot.sliding[..., rows].swapaxes(-1, -2)] = 0.0
             response, _ = activation.response(projection, snapshot.log_norm[..., None, :], np)
             outputs[..., rows] = (response @ weight[..., None])[..., 0]
             active += (projection > 0).swapaxes(-1, -2).astype(float) @ self.setting.membership[:, rows].T

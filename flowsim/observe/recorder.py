@@ -31,6 +31,7 @@ NUMERICS = {
     "steps": "accepted solver steps so far",
     "rejections": "rejected solver steps so far",
     "evaluations": "evaluations of the field so far",
+    "events": "changes of gates so far: a pair crossed its boundary, began or ended to slide along it",
     "step_size": "solver step size at the instant",
 }
 
@@ -55,7 +56,9 @@ class Selection:
         applicable = {name: observable for name, observable in OBSERVABLES.items() if observable.applies(setting)}
         if observe.variables == "default":
             chosen = [
-                observable for observable in applicable.values() if setting.underflows or not observable.companion
+                observable
+                for observable in applicable.values()
+                if not observable.on_request and (setting.underflows or not observable.companion)
             ]
         else:
             absent = [
@@ -74,7 +77,7 @@ class Selection:
         summarised = frozenset(
             observable.name
             for observable in chosen
-            if "sample" in observable.dims and members * instants * sizes["sample"] > PER_SAMPLE_LIMIT
+            if observable.dims == ("sample",) and members * instants * sizes["sample"] > PER_SAMPLE_LIMIT
         )
         shapes = dict(
             (item.name + QUANTILE_SUFFIX, _summary_shape(sizes))
@@ -252,7 +255,7 @@ class Recorder:
         values = observable.value(instant)
         if "sample" not in observable.dims:
             return observable.name, values
-        values = values[:, self.setting.reduced.representative]
+        values = values[..., self.setting.reduced.representative]
         if observable.name in self.selection.summarised:
             return observable.name + QUANTILE_SUFFIX, self._quantiles(values)
         return observable.name, values

@@ -6,20 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engine import cosines
-from ..problem.data.samples import Floats
+from ..problem.data.samples import Booleans, Floats
+from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
-
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Observable:
     """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
     theirs, so it counts axes from the last one. applies: whether a problem has it.
-    companion: left out by default unless tiny weights make its linear partner underflow."""
+    companion: left out by default unless tiny weights make its linear partner underflow. on_request: kept only where it is
+    named."""
 
     name: str
     dims: tuple[str, ...]
@@ -28,6 +27,7 @@ class Observable:
     applies: Callable[[Setting], bool] = lambda setting: True
     units: str = "1"
     companion: bool = False
+    on_request: bool = False
 
 
 def _clusters(setting: Setting) -> bool:
@@ -41,6 +41,10 @@ def _labels(setting: Setting) -> bool:
 def _balance(setting: Setting) -> bool:
     problem = setting.problem
     return problem.trained_output and problem.activation.degree is not None
+
+
+def _kinked(setting: Setting) -> bool:
+    return not setting.problem.activation.smooth
 
 
 def _log_mass(instant: Instant, members: Booleans) -> Floats:
@@ -132,6 +136,21 @@ _OBSERVABLES = (
         "share of the cluster's samples on which the neuron is active",
         lambda instant: instant.active_fraction,
         _clusters,
+    ),
+    Observable(
+        "sliding_pairs",
+        (),
+        "pairs of neuron and sample that slide along their boundary <w_j, x_i> = 0",
+        sliding_pairs,
+        lambda setting: setting.follows_sliding,
+    ),
+    Observable(
+        "gate",
+        ("neuron", "sample"),
+        "derivative of the kink: 1 where the neuron is active on the sample, 0 where not, between where the pair slides",
+        gates,
+        _kinked,
+        on_request=True,
     ),
     Observable(
         "balance_drift",

@@ -23,6 +23,8 @@ Name = Literal[
     "void_mass",
     "log_void_mass",
     "active_fraction",
+    "sliding_pairs",
+    "gate",
     "balance_drift",
 ]
 

@@ -100,7 +100,6 @@ class DiffraxIntegrator:
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
             evaluations=self._stepper.evaluations(attempts),
-            events=0,
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),

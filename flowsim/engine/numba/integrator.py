@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ...problem import Reduced
 from ...problem.data.samples import Booleans, Floats, Integers
@@ -18,6 +16,7 @@ from ..goals import reached_goal
 from ..integrator import Flown, Report
 from ..plan import Plan
 from ..snapshot import Snapshot
+from ..threads import one_blas_thread
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
 from .stepper import advance, inside, through
@@ -32,12 +31,6 @@ COUNTED = {
     "evaluations": layout.EVALUATIONS,
     "events": layout.EVENTS,
 }
-
-
-@cache
-def blas() -> ThreadpoolController:
-    """The BLAS libraries that are loaded by now."""
-    return ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -122,7 +115,7 @@ class NumbaIntegrator:
         return carry
 
     def _blas_threads(self) -> AbstractContextManager[Any]:
-        return blas().limit(limits=1, user_api="blas") if self._small else nullcontext()
+        return one_blas_thread() if self._small else nullcontext()
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape

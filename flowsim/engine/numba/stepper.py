@@ -18,6 +18,7 @@ from .layout import (
     CANDIDATE,
     CANDIDATES,
     DENSE,
+    EVALUATIONS,
     EVENTS,
     FINITE,
     LAST_ERROR,
@@ -134,8 +135,11 @@ def through(
 
 @entry
 def inside(time: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work, y: Floats) -> None:
-    """The state at a time within the last accepted step, into y."""
+    """The state at a time within the last accepted step, into y. What it evaluates for that is not counted: counts say
+    what steps took, whatever is kept of them."""
+    evaluations = state.counts[EVALUATIONS]
     _densify(network, data, tableau, state, work)
+    state.counts[EVALUATIONS] = evaluations
     _interpolate((time - state.clock[BEGIN]) / state.clock[LENGTH], tableau, state, y)
     _normalise(y, network)
 

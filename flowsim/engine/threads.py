@@ -1,0 +1,37 @@
+"""Threads of the BLAS libraries: more than one only where a product is large, and where no other thread wants the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_lock = Lock()
+_inside: list[Any] = []  # one limit for all threads that are inside, since BLAS has one setting for all
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS runs on the calling thread alone until the last of those that are inside at once has left."""
+    with _lock:
+        _inside.append(_controller().limit(limits=1, user_api="blas") if not _inside else None)
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _inside[0]
+            _inside.pop()
+            if not _inside:
+                limit.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """The libraries that are loaded by the first call, which are all: NumPy's and SciPy's."""
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()

@@ -1,0 +1,52 @@
+"""The gates of a network with a kink: its derivative at every pair of neuron and sample, between 0 and 1 where the pair
+slides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem.data.samples import Booleans, Floats
+from ..problem.planes import planes
+from .instant import Instant
+
+
+def sliding_pairs(instant: Instant) -> Floats:
+    """(…): how many pairs of neuron and sample slide; equal samples count each."""
+    sliding = instant.snapshot.sliding
+    assert sliding is not None
+    reduced = instant.setting.reduced
+    multiplicity = np.bincount(reduced.representative, minlength=len(reduced.targets))
+    return np.asarray((sliding @ multiplicity).sum(axis=-1), dtype=float)
+
+
+def gates(instant: Instant) -> Floats:
+    """(…, m, n'): 1 where a neuron is active on a sample, 0 where it is not; where it slides, what holds it there."""
+    reduced, snapshot = instant.setting.reduced, instant.snapshot
+    gate = np.asarray(snapshot.direction @ reduced.inputs.T > 0, dtype=float)
+    if snapshot.sliding is None:
+        return gate
+    pull = -reduced.sample_weight * instant.loss_derivative
+    for place in np.argwhere(snapshot.sliding.any(axis=-1)):
+        row, when = tuple(place), tuple(place[:-1])
+        gate[row] = _held(gate[row], snapshot.sliding[row], pull[when], instant)
+    return gate
+
+
+def _held(gate: Floats, sliding: Booleans, pull: Floats, instant: Instant) -> Floats:
+    """A neuron's gates (n',) where those on the planes it slides along leave no force across them.
+
+    The samples of a plane share one gate; those that point the other way have 1 minus it.
+    """
+    reduced, slope = instant.setting.reduced, instant.setting.problem.activation.inactive_slope
+    shared = planes(reduced.inputs)
+    along = np.unique(shared.plane[sliding])
+    normals = reduced.inputs[shared.first[along]]
+    ahead = shared.factor > 0
+    below = np.where(sliding, ~ahead, gate)
+    force = ((slope + (1 - slope) * below) * pull) @ reduced.inputs
+    needed = np.linalg.lstsq(normals.T, -force)[0]
+    turned = np.bincount(shared.plane, np.abs(shared.factor) * pull)[along]
+    share = np.zeros(len(shared.first))
+    share[along] = needed / ((1 - slope) * np.where(turned != 0, turned, np.inf))
+    of_sample = np.clip(share[shared.plane], 0.0, 1.0)
+    return np.where(sliding, np.where(ahead, of_sample, 1 - of_sample), gate)
