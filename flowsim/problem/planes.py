@@ -14,9 +14,12 @@ PARALLEL = 1e-12
 
 @dataclass(frozen=True)
 class Planes:
-    """H planes of n samples. plane (n,): the plane of each sample; factor (n,): x_i = factor_i times the first sample of
-    its plane. first (H,): that sample; member[member_start[h] : member_start[h + 1]]: the samples of plane h, in order.
-    A sample that is 0 has a plane of its own."""
+    """H planes of n samples.
+
+    plane (n,): the plane of each sample; first (H,): the sample that stands for it, its longest; factor (n,): x_i is
+    factor_i times that one. member[member_start[h] : member_start[h + 1]]: the samples of plane h, in order. A sample that
+    is 0 has a plane of its own.
+    """
 
     plane: Integers
     factor: Floats
@@ -43,7 +46,10 @@ def planes(inputs: Floats) -> Planes:
         first_of[same] = first_of[same].min()
     while (first_of[first_of] != first_of).any():
         first_of = first_of[first_of]
-    first, plane = np.unique(first_of, return_inverse=True)
+    _, plane = np.unique(first_of, return_inverse=True)
+    # the longest sample of each plane stands for it
+    by_plane = np.lexsort((np.arange(len(norm)), -norm, plane))
+    first = by_plane[np.searchsorted(plane[by_plane], np.arange(plane.max() + 1))]
     leader = first[plane]
     along = np.einsum("ij,ij->i", inputs, inputs[leader])
     factor = np.where(norm > 0, along / np.where(norm > 0, norm[leader], 1.0) ** 2, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf
+from math import inf
 
 import numpy as np
 
@@ -32,8 +32,7 @@ def first_event(margin: float, network: Network, data: Data, tableau: Tableau, s
         sign = 1.0 if state.gate[j, i] == 1 else -1.0
         x = data.inputs[i]
         _positions(sign, j, x, r, tableau, state, powers)
-        size = 1.0 if network.polar else max(work.size[j], exp(work.log_norm[j]))
-        level = -ON_PLANE * size * data.norm[i]
+        level = -ON_PLANE * (1.0 if network.polar else work.size[j]) * data.norm[i]
         found = _falls_below(powers, level, min(first, 1.0))
         where[j] = min(where[j], found)
         first = min(first, found)

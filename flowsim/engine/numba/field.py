@@ -17,6 +17,8 @@ from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Wo
 
 #: A pre-activation within this part of |w_j| |x_i| counts as 0.
 ON_PLANE = 1e-12
+#: Velocities below this part of the forces they are made of count as 0.
+RESTING = 1e-12
 #: How much larger than nothing a neuron was that has come to 0.
 FAR = 1e300
 
@@ -63,6 +65,8 @@ def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
             work.ratio[j] = y[j, r + 1] / scale
         else:
             work.ratio[j] = data.output_sign[j] * exp(data.output_log[j] - work.log_norm[j])
+        if not network.polar:
+            work.output[j] = abs(work.ratio[j]) * scale
 
 
 @compiled
@@ -157,6 +161,8 @@ def row_velocity(j: int, out: Floats, slot: int, network: Network, data: Data, s
     row[:r] = force
     if network.kinked and state.slide_count[j] > 0:
         _project(j, row, slot, network, data, state, work)
+    if network.kinked and not network.polar and norm_of(u) == 0.0 and _rounding(row[:r], data, work):
+        row[:r] = 0.0  # it rests at 0
     if network.polar:
         for c in range(r):
             row[c] = gain * (row[c] - along * u[c])
@@ -169,6 +175,15 @@ def row_velocity(j: int, out: Floats, slot: int, network: Network, data: Data, s
             row[c] = norm * gain * (row[c] + (radial - along) * u[c])
         row[r] = 0.0
         row[r + 1] = norm * scale * total if network.trained else 0.0
+
+
+@compiled
+def _rounding(force: Floats, data: Data, work: Work) -> bool:
+    """Whether a force is nothing but what is left of larger ones that cancel."""
+    total = 0.0
+    for i in range(len(work.pull)):
+        total += abs(work.pull[i]) * data.norm[i]
+    return norm_of(force) <= RESTING * total
 
 
 @compiled
@@ -194,6 +209,8 @@ def _project(j: int, row: Floats, slot: int, network: Network, data: Data, state
         z[k] = dot(row[:r], state.basis[j, k])
         for c in range(r):
             row[c] -= z[k] * state.basis[j, k, c]
+    if count == r:
+        row[:r] = 0.0
     for k in range(count - 1, -1, -1):
         for later in range(k + 1, count):
             z[k] -= state.triangle[j, k, later] * z[later]

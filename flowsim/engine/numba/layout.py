@@ -56,8 +56,8 @@ class Network(NamedTuple):
 
 
 class Data(NamedTuple):
-    """inputs (n, r), targets, weight, norm (n,): the samples. plane (n,), factor (n,): x_i = factor_i times the first
-    sample of its plane; first (H,), member_start (H + 1,), member (n,): the samples of each plane, the first one first."""
+    """inputs (n, r), targets, weight, norm (n,): the samples. plane (n,), factor (n,): x_i = factor_i times the
+    sample first (H,) of its plane; member_start (H + 1,), member (n,): the samples of each plane."""
 
     inputs: Floats
     targets: Floats
@@ -170,16 +170,18 @@ class State(NamedTuple):
 class Work(NamedTuple):
     """What one evaluation leaves for those that look at it, and room to work in.
 
-    direction (m, r), log_norm, ratio (m,): the state; outputs, pull (n,): f(x_i) and -weight l'; pre (m, n):
-    pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over the samples. size (m,),
-    reach (m,): the neuron's norm when the step began, and how much larger than now that was, at least 1 (1 in polar
-    coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of
-    it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
+    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; outputs, pull (n,): f(x_i)
+    and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over
+    the samples. size (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than
+    now that is, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding
+    plane, and what its gate can take of it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,):
+    neurons at an event.
     """
 
     direction: Floats
     log_norm: Floats
     ratio: Floats
+    output: Floats
     outputs: Floats
     pull: Floats
     force: Floats
@@ -201,6 +203,7 @@ class Work(NamedTuple):
             direction=np.zeros((rows, entries - 2)),
             log_norm=np.zeros(rows),
             ratio=np.zeros(rows),
+            output=np.zeros(rows),
             outputs=np.zeros(samples),
             pull=np.zeros(samples),
             force=np.zeros((rows, entries - 2)),

@@ -15,11 +15,9 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .compiled import compiled
-from .field import ON_PLANE, dot, plane_pull, row_velocity
+from .field import ON_PLANE, RESTING, dot, plane_pull, row_velocity
 from .layout import EVENTS, Data, Network, State, Work
 
-#: Velocities along a normal below this part of |F| |x| count as 0.
-RESTING = 1e-12
 #: A normal with less than this part of its length outside the others' span depends on them.
 DEPENDENT = 1e-9
 BELOW, ABOVE, ON = range(3)
@@ -38,19 +36,14 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
     near, side = _boundary(j, kink, data, state, work)
     normals = data.inputs[data.first[near]]
     cap = np.empty(len(near))
-    force = work.force[j].copy()  # with every gate at the planes 0
-    for b in range(len(near)):
-        pull = plane_pull(near[b], data, work)
-        cap[b] = -sign * kink * pull
-        if side[b] == ABOVE:
-            force -= kink * pull * normals[b]
     before = side.copy()
-    _settle_sides(sign * force, normals, cap, side)
+    for b in range(len(near)):
+        cap[b] = -sign * kink * plane_pull(near[b], data, work)
+        _set_gates(j, near[b], False, kink, data, state, work)
+    _settle_sides(sign * work.force[j], normals, cap, side)
     for b in range(len(near)):
         if side[b] == ABOVE:
-            force += kink * plane_pull(near[b], data, work) * normals[b]
-        _set_gates(j, near[b], side[b] == ABOVE, data, state)
-    work.force[j] = force
+            _set_gates(j, near[b], True, kink, data, state, work)
     _set_basis(j, near, side, normals, state)
     state.counts[EVENTS] += (side != before).sum()
     row_velocity(j, out, slot, network, data, state, work)
@@ -58,10 +51,7 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
 
 @compiled
 def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tuple[Integers, Integers]:
-    """(planes that neuron j is on, on which side of each it counts); its gates elsewhere follow the signs.
-
-    A gate that had not followed takes the force with it.
-    """
+    """(planes that neuron j is on, on which side of each it counts); its gates elsewhere are made to follow the signs."""
     planes = len(data.first)
     near, side = np.empty(planes, np.int64), np.empty(planes, np.int64)
     count = 0
@@ -73,25 +63,32 @@ def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tupl
         s = dot(data.inputs[i], work.direction[j])
         if sliding[h] or abs(s) <= 2.0 * ON_PLANE * work.reach[j] * data.norm[i]:
             near[count] = h
-            side[count] = ON if sliding[h] else (ABOVE if state.gate[j, i] == 1 else BELOW)
+            side[count] = ON if sliding[h] else _side(j, h, data, state)
             count += 1
-            continue
-        active = s > 0.0
-        if active != (state.gate[j, i] == 1):
-            for place in range(data.member_start[h], data.member_start[h + 1]):
-                sample = data.member[place]
-                turned = kink * work.pull[sample] * (1.0 if state.gate[j, sample] == 0 else -1.0)
-                work.force[j] += turned * data.inputs[sample]
-            _set_gates(j, h, active, data, state)
+        else:
+            _set_gates(j, h, s > 0.0, kink, data, state, work)
     return near[:count], side[:count]
 
 
 @compiled
-def _set_gates(j: int, h: int, above: bool, data: Data, state: State) -> None:
-    """Gates of a plane's samples with the neuron on this side of it."""
+def _side(j: int, h: int, data: Data, state: State) -> int:
+    """The side of a plane on which its sample with the hardest kink has neuron j."""
+    hardest = data.member[data.member_start[h]]
+    for place in range(data.member_start[h], data.member_start[h + 1]):
+        if state.strength[data.member[place]] > state.strength[hardest]:
+            hardest = data.member[place]
+    return ABOVE if (state.gate[j, hardest] == 1) == (data.factor[hardest] > 0.0) else BELOW
+
+
+@compiled
+def _set_gates(j: int, h: int, above: bool, kink: float, data: Data, state: State, work: Work) -> None:
+    """Gates of a plane's samples with the neuron on this side of it, and what that changes of its force."""
     for place in range(data.member_start[h], data.member_start[h + 1]):
         i = data.member[place]
-        state.gate[j, i] = 1 if above == (data.factor[i] > 0.0) else 0
+        gate = 1 if above == (data.factor[i] > 0.0) else 0
+        if gate != state.gate[j, i]:
+            work.force[j] += kink * work.pull[i] * (gate - state.gate[j, i]) * data.inputs[i]
+            state.gate[j, i] = gate
 
 
 @compiled

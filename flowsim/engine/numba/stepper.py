@@ -9,7 +9,7 @@ import numpy as np
 from ...problem.data.samples import Booleans, Floats
 from .compiled import compiled, entry, inlined
 from .events import first_event, leaves
-from .field import dot, evaluate, norm_of, row_velocity
+from .field import ON_PLANE, dot, evaluate, norm_of, row_velocity
 from .formulas import log_loss
 from .layout import (
     ACCEPTED,
@@ -47,10 +47,12 @@ FIRST_MOTION = 1e-3
 SMALLEST_STEP = 16.0
 #: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
 OUTPUT_FLOOR = 1e-3
+#: A force on a weight is known to this part of the output weight.
+ROUNDING = 1e-14
 #: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
 SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
-#: Kinks that move a neuron by less than this many tolerances in a step are stepped over.
-STEP_OVER = 0.3
+#: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: less than error control sees.
+STEP_OVER = 0.02
 #: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
 #: are such crowds: shorter steps are then cheaper than stopping at every event.
 CROWD = 10.0
@@ -62,6 +64,8 @@ AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 ZENO = 50
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
+#: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
+BESIDE_OUTPUT = 1e-5
 #: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
 LATE = 0.03
 
@@ -156,7 +160,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
         _settle(state.y, network, state)
     rate = 0.0
     for j in range(len(state.y)):
-        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], network))
+        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network))
     state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
     state.clock[LAST_ERROR] = 1.0
     state.counts[BEGUN] = state.counts[FINITE] = 1
@@ -181,7 +185,7 @@ def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
         _combine(tableau.a[stage], length, state, work.stage)
         evaluate(work.stage, state.k[stage], stage, 1.0, network, data, state, work)
     crowded = counts[CANDIDATE] > CANDIDATES
-    error = _error(tableau, length, network, state, work) / aims.rtol
+    error = _error(tableau, length, aims.rtol, network, state, work) / aims.rtol
     counts[FINITE] = isfinite(error)
     if error <= 1.0 and not crowded:
         _accept(error, network, data, tableau, aims, state, work)
@@ -226,7 +230,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
     log_of_loss = log_loss(network.loss, work.outputs, data.targets, data.weight)
     state.clock[LOG_LOSS] = log_of_loss
     aligned = aims.alignment < inf and _aligned(aims, network, state)
-    state.counts[REACHED] = log_of_loss <= aims.log_loss or aligned
+    state.counts[REACHED] = (-inf < aims.log_loss and log_of_loss <= aims.log_loss) or aligned
 
 
 @inlined
@@ -235,6 +239,9 @@ def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, st
     clock, counts = state.clock, state.counts
     if counts[CANDIDATE] == 0 and not _leaving(tableau, aims, state, work):
         return False
+    if not network.polar:
+        for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
+            work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
     outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
     _densify(network, data, tableau, state, work)
     part = first_event(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
@@ -254,15 +261,19 @@ def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, st
 @inlined
 def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """At an event, choose anew the gates of all neurons that are at one."""
-    slot = tableau.stages - 1
+    slot, r = tableau.stages - 1, work.direction.shape[1]
     state.counts[CANDIDATE] = 0
+    if not network.polar:
+        for j in range(len(state.y)):
+            if work.flagged[j] and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
+                state.y[j, :r] = 0.0  # on every plane at once
     evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
     for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
         work.flagged[work.candidate[0, place]] = True
     for j in range(len(state.y)):
         if not work.flagged[j]:
             continue
-        if _too_often(j, aims.rtol, network, state):
+        if _too_often(j, aims, network, state, work):
             state.slide_count[j] = 0
             row_velocity(j, state.ahead, slot, network, data, state, work)
         else:
@@ -271,11 +282,11 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
 
 
 @inlined
-def _too_often(j: int, rtol: float, network: Network, state: State) -> bool:
+def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -> bool:
     """Whether so many events came while the neuron moved by less than the tolerance that they are Zeno's; holds it then."""
     time = state.clock[TIME]
-    rate = relative(state.y[j], state.y[j], state.ahead[j], network)
-    window = rtol / rate if rate > 0.0 else state.clock[LENGTH]
+    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
+    window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
     if time - state.guard[j] > window:
         state.guard[j], state.guard_count[j] = time, 0
     state.guard_count[j] += 1
@@ -295,7 +306,8 @@ def _choose_kept(length: float, rtol: float, network: Network, state: State, wor
         motion = state.gain[j] * length
         free = motion == 0.0 or state.clock[TIME] < state.hold[j]
         state.threshold[j] = inf if free else tolerances * rtol / motion
-        work.size[j] = 0.0 if network.polar else norm_of(state.y[j, :r])
+        if not network.polar:
+            work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
 
 
 @inlined
@@ -363,8 +375,9 @@ def _normalise(y: Floats, network: Network) -> None:
 
 
 @compiled
-def _error(tableau: Tableau, length: float, network: Network, state: State, work: Work) -> float:
-    """The largest local error of any neuron, relative to that neuron. The state after the step is in work.stage."""
+def _error(tableau: Tableau, length: float, rtol: float, network: Network, state: State, work: Work) -> float:
+    """The largest local error of any neuron, relative to that neuron, inf where it is not finite. The state after the step
+    is in work.stage."""
     r, worst = state.y.shape[1] - 2, 0.0
     row = np.empty(r + 2)
     for j in range(len(state.y)):
@@ -376,25 +389,35 @@ def _error(tableau: Tableau, length: float, network: Network, state: State, work
                 if factor != 0.0:
                     for c in range(r + 2):
                         row[c] += factor * state.k[stage, j, c]
-            size = relative(state.y_begin[j], work.stage[j], row, network)
+            total = 0.0
+            for c in range(r + 2):
+                total += abs(row[c])
+            if not isfinite(total):
+                return inf
+            size = relative(state.y_begin[j], work.stage[j], row, least_size(j, rtol, work), network)
             estimates = (size, 0.0) if which == 0 else (estimates[0], size)
         fifth, third = estimates
         # Hairer's combination of two estimates (dop853); a pair with one has third = 0
         error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
-        if not error <= worst:  # nan stays
-            worst = error
+        worst = max(worst, error)
     return worst
 
 
 @compiled
-def relative(before: Floats, after: Floats, change: Floats, network: Network) -> float:
+def least_size(j: int, rtol: float, work: Work) -> float:
+    """What a neuron's change counts relative to at least: a part of its output weight below which forces are rounding."""
+    return ROUNDING / rtol * work.output[j]
+
+
+@compiled
+def relative(before: Floats, after: Floats, change: Floats, least: float, network: Network) -> float:
     """The size of a change of one neuron, relative to the neuron: angle, log norm and output weight, the largest."""
     r = len(change) - 2
     if network.polar:
         worst = max(norm_of(change[:r]), abs(change[r]))
         output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR
     else:
-        size = max(norm_of(before[:r]), norm_of(after[:r]))
+        size = max(least, norm_of(before[:r]), norm_of(after[:r]))
         worst = norm_of(change[:r]) / (size if size > 0.0 else 1.0)
         output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR * size
     output = max(output, floor)
