@@ -8,8 +8,8 @@ import numpy as np
 
 from .data.samples import Floats, Integers
 
-#: Samples are parallel when their unit vectors agree, up to the sign, to this.
-PARALLEL = 1e-12
+#: Samples are parallel when their unit vectors agree, up to the sign, to this; far less than what engines take for 0.
+PARALLEL = 1e-13
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .formulas import LEAKY, POWER, TANH, add_power, add_tanh, loss_derivative, 
 from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Work
 
 #: A pre-activation within this part of |w_j| |x_i| counts as 0.
-ON_PLANE = 1e-12
+ON_PLANE = 2e-12
 #: Velocities below this part of the forces they are made of count as 0.
 RESTING = 1e-12
 #: How much larger than nothing a neuron was that has come to 0.

@@ -51,7 +51,8 @@ OUTPUT_FLOOR = 1e-3
 ROUNDING = 1e-14
 #: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
 SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
-#: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: less than error control sees.
+#: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: error control does not see
+#: them.
 STEP_OVER = 0.02
 #: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
 #: are such crowds: shorter steps are then cheaper than stopping at every event.
@@ -265,7 +266,8 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
     state.counts[CANDIDATE] = 0
     if not network.polar:
         for j in range(len(state.y)):
-            if work.flagged[j] and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
+            held = work.flagged[j] or state.slide_count[j] == r
+            if held and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
                 state.y[j, :r] = 0.0  # on every plane at once
     evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
     for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
