@@ -278,17 +278,26 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
         if _too_often(j, aims, network, state, work):
             state.slide_count[j] = 0
             row_velocity(j, state.ahead, slot, network, data, state, work)
-        else:
-            resolve(j, state.ahead, slot, network, data, state, work)
+            continue
+        events = state.counts[EVENTS]
+        resolve(j, state.ahead, slot, network, data, state, work)
+        if state.counts[EVENTS] == events:  # it moves less than can be told from resting
+            state.hold[j] = state.clock[TIME] + _window(j, aims, network, state, work)
     _settle(state.y, network, state)
+
+
+@compiled
+def _window(j: int, aims: Aims, network: Network, state: State, work: Work) -> float:
+    """How long a neuron takes to move by the tolerance."""
+    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
+    return aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
 
 
 @inlined
 def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -> bool:
     """Whether so many events came while the neuron moved by less than the tolerance that they are Zeno's; holds it then."""
     time = state.clock[TIME]
-    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
-    window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
+    window = _window(j, aims, network, state, work)
     if time - state.guard[j] > window:
         state.guard[j], state.guard_count[j] = time, 0
     state.guard_count[j] += 1
