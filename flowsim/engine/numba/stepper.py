@@ -281,23 +281,31 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
             continue
         events = state.counts[EVENTS]
         resolve(j, state.ahead, slot, network, data, state, work)
-        if state.counts[EVENTS] == events:  # it moves less than can be told from resting
-            state.hold[j] = state.clock[TIME] + _window(j, aims, network, state, work)
+        if state.counts[EVENTS] == events:
+            _put_back(j, data, state, work)
     _settle(state.y, network, state)
 
 
-@compiled
-def _window(j: int, aims: Aims, network: Network, state: State, work: Work) -> float:
-    """How long a neuron takes to move by the tolerance."""
-    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
-    return aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
+@inlined
+def _put_back(j: int, data: Data, state: State, work: Work) -> None:
+    """Onto the planes that a neuron has drifted off so slowly that its gates need not change."""
+    r = work.direction.shape[1]
+    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
+        if work.candidate[0, place] == j:
+            x = data.inputs[work.candidate[1, place]]
+            part = dot(state.y[j, :r], x) / dot(x, x)
+            for c in range(r):
+                state.y[j, c] -= part * x[c]
 
 
 @inlined
 def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -> bool:
-    """Whether so many events came while the neuron moved by less than the tolerance that they are Zeno's; holds it then."""
+    """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
+    then for as long."""
     time = state.clock[TIME]
-    window = _window(j, aims, network, state, work)
+    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
+    rate = max(rate, state.gain[j] * state.strength.max())
+    window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
     if time - state.guard[j] > window:
         state.guard[j], state.guard_count[j] = time, 0
     state.guard_count[j] += 1
