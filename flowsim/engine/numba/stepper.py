@@ -282,6 +282,7 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
         events = state.counts[EVENTS]
         resolve(j, state.ahead, slot, network, data, state, work)
         if state.counts[EVENTS] == events:
+            state.guard_count[j] += ZENO // 5
             _put_back(j, data, state, work)
     _settle(state.y, network, state)
 
