@@ -19,6 +19,8 @@ from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Wo
 ON_PLANE = 2e-12
 #: Velocities below this part of the forces they are made of count as 0.
 RESTING = 1e-12
+#: Squares between these have lost nothing to underflow, nor to overflow.
+SMALLEST_SQUARE, LARGEST_SQUARE = 1e-270, 1e300
 #: How much larger than nothing a neuron was that has come to 0.
 FAR = 1e300
 
@@ -33,7 +35,10 @@ def dot(first: Floats, second: Floats) -> float:
 
 @compiled
 def norm_of(row: Floats) -> float:
-    """Norm of a row whose squares may underflow."""
+    """Norm of a row, also where its squares underflow or overflow."""
+    square = dot(row, row)
+    if SMALLEST_SQUARE < square < LARGEST_SQUARE:
+        return sqrt(square)
     largest = 0.0
     for c in range(len(row)):
         largest = max(largest, abs(row[c]))
@@ -52,8 +57,13 @@ def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
     for j in range(m):
         size = norm_of(y[j, :r])
         scale = size if size > 0.0 else 1.0
-        for c in range(r):
-            work.direction[j, c] = y[j, c] / scale
+        inverse = 1.0 / scale
+        if inverse < inf:
+            for c in range(r):
+                work.direction[j, c] = y[j, c] * inverse
+        else:
+            for c in range(r):
+                work.direction[j, c] = y[j, c] / scale
         work.log_norm[j] = y[j, r] if network.polar else log(scale)
         if network.kinked and not network.polar:
             work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
@@ -85,8 +95,7 @@ def evaluate(
         work.pull[i] = -data.weight[i] * loss_derivative(network.loss, work.outputs[i], data.targets[i])
     _pulls(network, data, state, work)
     np.dot(work.pre, data.inputs, work.force)
-    for j in range(len(y)):
-        row_velocity(j, out, slot, network, data, state, work)
+    velocities(0, len(y), out, slot, network, data, state, work)
     state.counts[EVALUATIONS] += 1
 
 
@@ -94,12 +103,13 @@ def evaluate(
 def _outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
     """f(x_i) from the pre-activations."""
     work.outputs[:] = 0.0
+    if network.kinked:
+        _gated_outputs(look, network, data, state, work)
+        return
     for j in range(len(work.pre)):
         row, log_norm = work.pre[j], work.log_norm[j]
         factor = work.ratio[j] * exp((network.homogeneity + 1.0) * log_norm)
-        if network.kinked:
-            _add_gated(j, look, factor, network.slope, data, state, work)
-        elif network.activation == LEAKY:
+        if network.activation == LEAKY:
             for i in range(len(row)):
                 work.outputs[i] += factor * row[i] * (1.0 if row[i] > 0.0 else network.slope)
         elif network.activation == POWER:
@@ -109,22 +119,23 @@ def _outputs(look: float, network: Network, data: Data, state: State, work: Work
 
 
 @compiled
-def _add_gated(j: int, look: float, factor: float, slope: float, data: Data, state: State, work: Work) -> None:
-    """A neuron's part of the outputs by its gates, and its misfits."""
-    row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
-    width = ON_PLANE * work.reach[j]
-    for i in range(len(row)):
-        level = width * data.norm[i]
-        kept = state.strength[i] > threshold
-        if look > 0.0 and not kept and abs(row[i]) > level:
-            gate[i] = row[i] > 0.0
-        active = gate[i] == 1 if kept or abs(row[i]) <= level else row[i] > 0.0
-        work.outputs[i] += factor * row[i] * (1.0 if active else slope)
-        if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
-            found = state.counts[CANDIDATE]
-            if found < CANDIDATES:
-                work.candidate[0, found], work.candidate[1, found] = j, i
-            state.counts[CANDIDATE] = found + 1
+def _gated_outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """f(x_i) by the gates, and the misfits of these."""
+    for j in range(len(work.pre)):
+        row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
+        factor, width = work.ratio[j] * exp(2.0 * work.log_norm[j]), ON_PLANE * work.reach[j]
+        for i in range(len(row)):
+            level = width * data.norm[i]
+            kept = state.strength[i] > threshold
+            if look > 0.0 and not kept and abs(row[i]) > level:
+                gate[i] = row[i] > 0.0
+            active = gate[i] == 1 if kept or abs(row[i]) <= level else row[i] > 0.0
+            work.outputs[i] += factor * row[i] * (1.0 if active else network.slope)
+            if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
+                found = state.counts[CANDIDATE]
+                if found < CANDIDATES:
+                    work.candidate[0, found], work.candidate[1, found] = j, i
+                state.counts[CANDIDATE] = found + 1
 
 
 @compiled
@@ -149,32 +160,36 @@ def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
 
 
 @compiled
-def row_velocity(j: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
-    """One neuron's velocity from its force, into its row of out."""
-    r = work.direction.shape[1]
-    u, force, row = work.direction[j], work.force[j], out[j]
-    along = dot(force, u)
-    total = along / network.degree if network.activation != TANH else work.total[j]
-    radial = network.homogeneity * total if network.activation != TANH else along
-    scale = exp((network.homogeneity - 1.0) * work.log_norm[j])
-    gain = work.ratio[j] * scale
-    row[:r] = force
-    if network.kinked and state.slide_count[j] > 0:
-        _project(j, row, slot, network, data, state, work)
-    if network.kinked and not network.polar and norm_of(u) == 0.0 and _rounding(row[:r], data, work):
-        row[:r] = 0.0  # it rests at 0
-    if network.polar:
+def velocities(
+    begin: int, end: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work
+) -> None:
+    """The velocities of a range of neurons from their forces, into their rows of out."""
+    r, u = work.direction.shape[1], work.direction
+    free = network.trained and not network.balanced
+    for j in range(begin, end):
+        along = 0.0
         for c in range(r):
-            row[c] = gain * (row[c] - along * u[c])
-        row[r] = gain * radial
-        free = network.trained and not network.balanced
-        row[r + 1] = scale * total - work.ratio[j] * row[r] if free else 0.0
-    else:
-        norm = exp(work.log_norm[j])
-        for c in range(r):
-            row[c] = norm * gain * (row[c] + (radial - along) * u[c])
-        row[r] = 0.0
-        row[r + 1] = norm * scale * total if network.trained else 0.0
+            out[j, c] = work.force[j, c]
+            along += work.force[j, c] * u[j, c]
+        total = along / network.degree if network.activation != TANH else work.total[j]
+        radial = network.homogeneity * total if network.activation != TANH else along
+        scale = exp((network.homogeneity - 1.0) * work.log_norm[j])
+        gain = work.ratio[j] * scale
+        if network.kinked and state.slide_count[j] > 0:
+            _project(j, out[j], slot, network, data, state, work)
+        if network.kinked and not network.polar and norm_of(u[j]) == 0.0 and _rounding(out[j, :r], data, work):
+            out[j, :r] = 0.0  # it rests at 0
+        if network.polar:
+            for c in range(r):
+                out[j, c] = gain * (out[j, c] - along * u[j, c])
+            out[j, r] = gain * radial
+            out[j, r + 1] = scale * total - work.ratio[j] * out[j, r] if free else 0.0
+        else:
+            norm = exp(work.log_norm[j])
+            for c in range(r):
+                out[j, c] = norm * gain * (out[j, c] + (radial - along) * u[j, c])
+            out[j, r] = 0.0
+            out[j, r + 1] = norm * scale * total if network.trained else 0.0
 
 
 @compiled

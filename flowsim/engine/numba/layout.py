@@ -170,12 +170,12 @@ class State(NamedTuple):
 class Work(NamedTuple):
     """What one evaluation leaves for those that look at it, and room to work in.
 
-    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; outputs, pull (n,): f(x_i)
-    and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over
-    the samples. size (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than
-    now that is, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding
-    plane, and what its gate can take of it. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,):
-    neurons at an event.
+    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; outputs, pull (n,):
+    f(x_i) and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m, r): slope times pull times x,
+    summed over the samples. size (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and
+    how much larger than now that is, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the
+    force onto each sliding plane, and what its gate can take of it. estimate (2, m, r + 2): of the step's error.
+    candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
     """
 
     direction: Floats
@@ -187,6 +187,7 @@ class Work(NamedTuple):
     force: Floats
     pre: Floats
     stage: Floats
+    estimate: Floats
     total: Floats
     size: Floats
     reach: Floats
@@ -209,6 +210,7 @@ class Work(NamedTuple):
             force=np.zeros((rows, entries - 2)),
             pre=np.zeros((rows, samples)),
             stage=np.zeros((rows, entries)),
+            estimate=np.zeros((2, rows, entries)),
             total=np.zeros(rows),
             size=np.zeros(rows),
             reach=np.ones(rows),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .compiled import compiled
-from .field import ON_PLANE, RESTING, dot, plane_pull, row_velocity
+from .field import ON_PLANE, RESTING, dot, plane_pull, velocities
 from .layout import EVENTS, Data, Network, State, Work
 
 #: A normal with less than this part of its length outside the others' span depends on them.
@@ -46,7 +46,7 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
             _set_gates(j, near[b], True, kink, data, state, work)
     _set_basis(j, near, side, normals, state)
     state.counts[EVENTS] += (side != before).sum()
-    row_velocity(j, out, slot, network, data, state, work)
+    velocities(j, j + 1, out, slot, network, data, state, work)
 
 
 @compiled

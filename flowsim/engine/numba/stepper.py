@@ -9,7 +9,7 @@ import numpy as np
 from ...problem.data.samples import Booleans, Floats
 from .compiled import compiled, entry, inlined
 from .events import first_event, leaves
-from .field import ON_PLANE, dot, evaluate, norm_of, row_velocity
+from .field import ON_PLANE, dot, evaluate, norm_of, velocities
 from .formulas import log_loss
 from .layout import (
     ACCEPTED,
@@ -161,7 +161,9 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
         _settle(state.y, network, state)
     rate = 0.0
     for j in range(len(state.y)):
-        rate = max(rate, relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network))
+        rate = max(
+            rate, relative(j, state.y, state.y, state.ahead, least_size(aims.rtol, work.output[j]), network.polar)
+        )
     state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
     state.clock[LAST_ERROR] = 1.0
     state.counts[BEGUN] = state.counts[FINITE] = 1
@@ -277,7 +279,7 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
             continue
         if _too_often(j, aims, network, state, work):
             state.slide_count[j] = 0
-            row_velocity(j, state.ahead, slot, network, data, state, work)
+            velocities(j, j + 1, state.ahead, slot, network, data, state, work)
             continue
         events = state.counts[EVENTS]
         resolve(j, state.ahead, slot, network, data, state, work)
@@ -304,7 +306,7 @@ def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -
     """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
     then for as long."""
     time = state.clock[TIME]
-    rate = relative(state.y[j], state.y[j], state.ahead[j], least_size(j, aims.rtol, work), network)
+    rate = relative(j, state.y, state.y, state.ahead, least_size(aims.rtol, work.output[j]), network.polar)
     rate = max(rate, state.gain[j] * state.strength.max())
     window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
     if time - state.guard[j] > window:
@@ -354,13 +356,18 @@ def _densify(network: Network, data: Data, tableau: Tableau, state: State, work:
 @compiled
 def _combine(coefficients: Floats, length: float, state: State, y: Floats) -> None:
     """y_begin + length times the combination of the stages."""
-    for j in range(len(y)):
-        y[j] = state.y_begin[j]
-        for stage in range(len(coefficients)):
-            if coefficients[stage] != 0.0:
-                factor = length * coefficients[stage]
-                for c in range(y.shape[1]):
-                    y[j, c] += factor * state.k[stage, j, c]
+    flat = y.reshape(y.size)
+    flat[:] = state.y_begin.reshape(y.size)
+    for stage in range(len(coefficients)):
+        if coefficients[stage] != 0.0:
+            add(length * coefficients[stage], state.k[stage].reshape(y.size), flat)
+
+
+@compiled
+def add(factor: float, first: Floats, second: Floats) -> None:
+    """second += factor first"""
+    for c in range(len(second)):
+        second[c] += factor * first[c]
 
 
 @compiled
@@ -398,50 +405,49 @@ def _normalise(y: Floats, network: Network) -> None:
 def _error(tableau: Tableau, length: float, rtol: float, network: Network, state: State, work: Work) -> float:
     """The largest local error of any neuron, relative to that neuron, inf where it is not finite. The state after the step
     is in work.stage."""
-    r, worst = state.y.shape[1] - 2, 0.0
-    row = np.empty(r + 2)
-    for j in range(len(state.y)):
-        estimates = (0.0, 0.0)
-        for which in range(2):
-            row[:] = 0.0
-            for stage in range(tableau.stages):
-                factor = length * tableau.error[which, stage]
-                if factor != 0.0:
-                    for c in range(r + 2):
-                        row[c] += factor * state.k[stage, j, c]
-            total = 0.0
-            for c in range(r + 2):
-                total += abs(row[c])
-            if not isfinite(total):
-                return inf
-            size = relative(state.y_begin[j], work.stage[j], row, least_size(j, rtol, work), network)
-            estimates = (size, 0.0) if which == 0 else (estimates[0], size)
-        fifth, third = estimates
+    worst, m = 0.0, len(state.y)
+    rows = work.estimate
+    for which in range(2):
+        flat = rows[which].reshape(state.y.size)
+        flat[:] = 0.0
+        for stage in range(tableau.stages):
+            if tableau.error[which, stage] != 0.0:
+                add(length * tableau.error[which, stage], state.k[stage].reshape(state.y.size), flat)
+    for j in range(m):
+        least = least_size(rtol, work.output[j])
+        fifth = relative(j, state.y_begin, work.stage, rows[0], least, network.polar)
+        third = relative(j, state.y_begin, work.stage, rows[1], least, network.polar)
         # Hairer's combination of two estimates (dop853); a pair with one has third = 0
         error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
+        if not isfinite(error):
+            return inf
         worst = max(worst, error)
     return worst
 
 
 @compiled
-def least_size(j: int, rtol: float, work: Work) -> float:
+def least_size(rtol: float, output: float) -> float:
     """What a neuron's change counts relative to at least: a part of its output weight below which forces are rounding."""
-    return ROUNDING / rtol * work.output[j]
+    return ROUNDING / rtol * output
 
 
 @compiled
-def relative(before: Floats, after: Floats, change: Floats, least: float, network: Network) -> float:
-    """The size of a change of one neuron, relative to the neuron: angle, log norm and output weight, the largest."""
-    r = len(change) - 2
-    if network.polar:
-        worst = max(norm_of(change[:r]), abs(change[r]))
-        output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR
+def relative(j: int, before: Floats, after: Floats, change: Floats, least: float, polar: bool) -> float:
+    """The size of a change of neuron j, relative to the neuron: angle, log norm and output weight, the largest; nan where
+    one is."""
+    r = change.shape[1] - 2
+    output = max(abs(before[j, r + 1]), abs(after[j, r + 1]))
+    if polar:
+        square = 0.0
+        for c in range(r):
+            square += change[j, c] * change[j, c]
+        first, second, output = sqrt(square), abs(change[j, r]), max(output, OUTPUT_FLOOR)
     else:
-        size = max(least, norm_of(before[:r]), norm_of(after[:r]))
-        worst = norm_of(change[:r]) / (size if size > 0.0 else 1.0)
-        output, floor = max(abs(before[r + 1]), abs(after[r + 1])), OUTPUT_FLOOR * size
-    output = max(output, floor)
-    return max(worst, abs(change[r + 1]) / (output if output > 0.0 else 1.0))
+        size = max(least, norm_of(before[j, :r]), norm_of(after[j, :r]))
+        first, second = norm_of(change[j, :r]) / (size if size > 0.0 else 1.0), 0.0
+        output = max(output, OUTPUT_FLOOR * size)
+    third = abs(change[j, r + 1]) / (output if output > 0.0 else 1.0)
+    return max(first, second, third) + 0.0 * (first + second + third)
 
 
 @compiled
