@@ -1,4 +1,4 @@
-"""Every engine is held to the same statements: a test that asks for `engine`, `small` or `scenario_of` runs once for each."""
+"""Every engine is held to the same statements: a test that asks for `engine`, `small` or `scenario_of` runs for each."""
 
 from __future__ import annotations
 
