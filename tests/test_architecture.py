@@ -159,7 +159,7 @@ def test_a_flow_leaves_the_user_s_jax_as_it_was():
     code = """
 import jax, flowsim
 before = dict(jax.config.values)
-flowsim.run(flowsim.loads('[data]\\nsamples = 4\\n[flow]\\nuntil = { steps = 2 }'))
+flowsim.run(flowsim.loads('[data]\\nsamples = 4\\n[flow]\\nengine = "diffrax"\\nuntil = { steps = 2 }'))
 assert dict(jax.config.values) == before
 assert jax.numpy.zeros(1).dtype == 'float32'
 """
