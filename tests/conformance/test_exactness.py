@@ -83,3 +83,18 @@ def test_a_start_of_1e_minus_300_costs_no_more_and_loses_nothing(tiny_run):
                 assert np.isfinite(run[name]).all(), name
         # the network fits: the squared norms of a cluster's neurons add up to 1
         np.testing.assert_allclose(run["cluster_mass"][-1], 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["prelu", "relu"])
+@pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
+def test_which_instants_are_kept_changes_nothing_at_all(small, followed, activation, coordinates):
+    options = {"model": {"activation": activation, "width": 6}, "flow__coordinates": coordinates}
+    if activation == "relu":
+        options["flow__until"] = {"time": 8.0}  # an engine that does not follow kinks chatters later
+    few, many, uneven = (
+        followed(small(**options, observe=observe))
+        for observe in ({"times": 2}, {"times": 301}, {"times": 50, "spacing": "log"})
+    )
+    for other in (many, uneven):
+        for name in few.data_vars:
+            np.testing.assert_array_equal(few[name][-1], other[name][-1], err_msg=name)
