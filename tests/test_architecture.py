@@ -121,7 +121,7 @@ def loaded_after(code: str) -> set[str]:
     return set(json.loads(child.stdout.splitlines()[-1]))
 
 
-HEAVY = {"jax", "jaxlib", "diffrax", "matplotlib", "xarray", "numpy", "scipy", "pandas", "netCDF4", "pydantic", "tqdm"}
+HEAVY = {"matplotlib", "xarray", "numpy", "scipy", "pandas", "netCDF4", "pydantic", "tqdm", "numba", "llvmlite", *JAX}
 
 
 def test_importing_flowsim_loads_nothing_heavy():
@@ -136,16 +136,26 @@ def test_a_question_about_the_command_line_is_answered_without_anything_heavy(wo
 
 
 @pytest.mark.parametrize("words", [["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"]], ids=str)
-def test_commands_that_do_not_integrate_load_no_jax(words):
-    assert not loaded_after(command(words)) & {"jax", "diffrax", "matplotlib"}
+def test_commands_that_do_not_integrate_load_no_engine(words):
+    assert not loaded_after(command(words)) & {"numba", "matplotlib", *JAX}
 
 
 def command(words: list[str]) -> str:
     return f"from flowsim.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"
 
 
-def test_loading_and_building_a_scenario_needs_no_jax():
-    assert not loaded_after("import flowsim\nflowsim.build(flowsim.loads(''))") & {"jax", "diffrax", "matplotlib"}
+def test_loading_and_building_a_scenario_needs_no_engine():
+    assert not loaded_after("import flowsim\nflowsim.build(flowsim.loads(''))") & {"numba", "matplotlib", *JAX}
+
+
+@pytest.mark.parametrize(
+    ("engine", "other"), [("numba", JAX), ("diffrax", {"numba", "llvmlite"})], ids=["numba", "diffrax"]
+)
+def test_a_run_loads_its_own_engine_only(engine, other):
+    text = f'[data]\nsamples = 4\n[flow]\nengine = "{engine}"\nuntil = {{ steps = 2 }}'
+    loaded = loaded_after(f"import flowsim\nflowsim.run(flowsim.loads({text!r}))")
+    assert engine in loaded
+    assert not loaded & other
 
 
 @pytest.mark.parametrize(
@@ -159,7 +169,7 @@ def test_a_flow_leaves_the_user_s_jax_as_it_was():
     code = """
 import jax, flowsim
 before = dict(jax.config.values)
-flowsim.run(flowsim.loads('[data]\\nsamples = 4\\n[flow]\\nuntil = { steps = 2 }'))
+flowsim.run(flowsim.loads('[data]\\nsamples = 4\\n[flow]\\nengine = "diffrax"\\nuntil = { steps = 2 }'))
 assert dict(jax.config.values) == before
 assert jax.numpy.zeros(1).dtype == 'float32'
 """

@@ -116,7 +116,8 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
     if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
         raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
     if engine == "diffrax" and not _installed("diffrax"):
-        wanted = "flow.engine" if scenario.flow.engine == "diffrax" else "flow.precision"
+        asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
+        wanted = next((key for key, so in asked.items() if so), "flow.solver")
         raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))

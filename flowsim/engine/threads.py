@@ -18,6 +18,8 @@ _inside: list[Any] = []  # one limit for all threads that are inside, since BLAS
 def one_blas_thread() -> Iterator[None]:
     """BLAS runs on the calling thread alone until the last of those that are inside at once has left."""
     with _lock:
+        if not _inside:
+            _free()
         _inside.append(_controller().limit(limits=1, user_api="blas") if not _inside else None)
     try:
         yield
@@ -26,7 +28,17 @@ def one_blas_thread() -> Iterator[None]:
             limit = _inside[0]
             _inside.pop()
             if not _inside:
+                _free()
                 limit.restore_original_limits()
+                _free()
+
+
+def _free() -> None:
+    """Let any thread set limits. threadpoolctl, from 3.8 on, obeys only the first one that did and ignores all others,
+    but who comes first need not leave last."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @cache

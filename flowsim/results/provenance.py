@@ -13,7 +13,7 @@ from ..engine import Plan
 from ..scenario import Scenario
 from ..status import Status
 
-LIBRARIES = ("numpy", "scipy", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
+LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
 
 
 def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -> dict[str, Any]:

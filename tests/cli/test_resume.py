@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from flowsim.engine.plan import SOLVERS
+
 
 def assert_same_trajectory(first: str, second: str) -> None:
     with xr.open_datatree(first) as one, xr.open_datatree(second) as other:
@@ -25,14 +27,23 @@ RUNS = {
     "every step kept": ['observe.spacing="solver"'],
     "three snapshots of many instants": ["observe.times=50", "observe.snapshots=3"],
     "cartesian, with a bias": ['flow.coordinates="cartesian"', "model.bias=true"],
-    "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
+    "dopri5, unbalanced, all weights": ['flow.solver="dopri5"', "init.balanced=false", 'observe.snapshots="all"'],
     "instants spaced logarithmically": ['observe.spacing="log"', 'observe.snapshots="all"'],
+}
+OWN_RUNS = {
+    "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
     "kvaerno5": ['flow.solver="kvaerno5"', "model.width=2"],
+    "sliding": ['model.activation="relu"'],
+    "sliding, cartesian, every step kept": [
+        'model.activation="relu"',
+        "data.noise.total=1.0",
+        'flow.coordinates="cartesian"',
+        'observe.spacing="solver"',
+    ],
 }
 
 
-@pytest.mark.parametrize("overrides", RUNS.values(), ids=list(RUNS))
-def test_resuming_gives_exactly_the_uninterrupted_run(flowsim, overrides):
+def assert_resuming_gives_the_uninterrupted_run(flowsim, overrides: list[str]) -> None:
     options = [word for override in overrides for word in ("--set", override)]
     assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 0
     # cut twice: once early, once late
@@ -41,6 +52,20 @@ def test_resuming_gives_exactly_the_uninterrupted_run(flowsim, overrides):
         assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps}", *resume).code == 3
     assert flowsim("run", "a.toml", *options, "--resume").code == 0
     assert_same_trajectory("a.nc", "whole.nc")
+
+
+@pytest.mark.parametrize("overrides", RUNS.values(), ids=list(RUNS))
+@pytest.mark.parametrize("engine", SOLVERS)
+def test_resuming_gives_exactly_the_uninterrupted_run(flowsim, engine, overrides):
+    assert_resuming_gives_the_uninterrupted_run(flowsim, [*overrides, f'flow.engine="{engine}"'])
+
+
+@pytest.mark.parametrize("kind", OWN_RUNS)
+def test_resuming_what_one_engine_has_gives_exactly_the_uninterrupted_run(flowsim, kind):
+    assert_resuming_gives_the_uninterrupted_run(flowsim, OWN_RUNS[kind])
+    if "sliding" in kind:
+        with xr.open_dataset("whole.nc") as run:
+            assert (run["sliding_pairs"] > 0).any()
 
 
 def test_resuming_with_an_open_end_gives_exactly_the_uninterrupted_run(flowsim):

@@ -142,8 +142,11 @@ def test_any_seed_that_is_accepted_ends_in_a_file(flowsim, files, seed):
     assert answer.code == (0 if "a.nc" in files() else 2)
 
 
-def test_a_kink_is_warned_of_and_remembered(flowsim):
-    answer = flowsim("run", "a.toml", "--set", 'model.activation="relu"', "--set", "flow.until.time=1.0")
-    assert "relu has a kink" in answer.err
+@pytest.mark.parametrize(("engine", "wary"), [("auto", False), ("numba", False), ("diffrax", True)])
+def test_a_kink_is_warned_of_and_remembered_where_it_is_not_followed(flowsim, engine, wary):
+    options = ['model.activation="relu"', f'flow.engine="{engine}"', "flow.until.time=1.0"]
+    answer = flowsim("run", "a.toml", *(word for option in options for word in ("--set", option)))
+    assert ("relu has a kink" in answer.err) == wary
     with xr.open_dataset("a.nc") as run:
-        assert "relu has a kink" in run.attrs["warnings"]
+        assert ("relu has a kink" in run.attrs["warnings"]) == wary
+        assert ("sliding_pairs" in run) != wary

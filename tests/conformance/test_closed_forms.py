@@ -39,16 +39,19 @@ until = {{ time = {end} }}
 """
 
 
-def squared_norm(activation: str, loss: str, end: float):
+@pytest.fixture
+def squared_norm(scenario_of, followed):
     """(times, z = |w|^2) of one neuron that starts exactly aligned with its one sample."""
-    text = ONE_NEURON.format(activation=activation, loss=loss, rtol=RTOL, end=end)
-    with pytest.warns(UserWarning, match="kink") if activation == "relu" else np.errstate():
-        run = flowsim.run(flowsim.loads(text)).dataset
-    return run["time"].values, np.exp(2 * run["log_norm"].values[:, 0])
+
+    def follow(activation: str, loss: str, end: float):
+        run = followed(scenario_of(ONE_NEURON.format(activation=activation, loss=loss, rtol=RTOL, end=end)))
+        return run["time"].values, np.exp(2 * run["log_norm"].values[:, 0])
+
+    return follow
 
 
 @pytest.mark.parametrize("activation", ["prelu", "relu"])
-def test_an_aligned_neuron_with_square_loss_follows_the_logistic_curve(activation):
+def test_an_aligned_neuron_with_square_loss_follows_the_logistic_curve(squared_norm, activation):
     # z' = 2 z (1 - z)
     time, z = squared_norm(activation, "square", 12.0)
     odds = z[0] / (1 - z[0]) * np.exp(2 * time)
@@ -56,7 +59,7 @@ def test_an_aligned_neuron_with_square_loss_follows_the_logistic_curve(activatio
 
 
 @pytest.mark.parametrize("activation", ["prelu", "relu"])
-def test_an_aligned_neuron_with_exponential_loss_follows_the_exponential_integral(activation):
+def test_an_aligned_neuron_with_exponential_loss_follows_the_exponential_integral(squared_norm, activation):
     # z' = 2 z e^-z, so 2 t = Ei(z) - Ei(z0)
     time, z = squared_norm(activation, "exponential", 200.0)
     np.testing.assert_allclose(expi(z) - expi(z[0]), 2 * time, rtol=1e-7, atol=1e-7)
@@ -129,8 +132,8 @@ until = { time = 20.0 }
 
 # in polar coordinates a neuron of size 1e-7 with an output weight of 1 would turn within a time of 1e-7
 @pytest.mark.parametrize(("coordinates", "scale"), [("cartesian", 1e-7), ("cartesian", 1.0), ("polar", 1.0)])
-def test_one_linear_neuron_with_square_loss_is_the_least_squares_flow(coordinates, scale):
-    scenario = flowsim.loads(LINEAR, overrides={"flow.coordinates": coordinates, "init.scale": scale})
+def test_one_linear_neuron_with_square_loss_is_the_least_squares_flow(scenario_of, coordinates, scale):
+    scenario = scenario_of(LINEAR, {"flow.coordinates": coordinates, "init.scale": scale})
     problem = flowsim.build(scenario)
     gram = problem.inputs.T @ problem.inputs / len(problem.inputs)
     optimum = np.linalg.lstsq(problem.inputs, problem.targets)[0]
@@ -140,8 +143,8 @@ def test_one_linear_neuron_with_square_loss_is_the_least_squares_flow(coordinate
     np.testing.assert_allclose(weights(flowsim.run(scenario).dataset)[0], expected, rtol=1e-7, atol=1e-8)
 
 
-def test_one_linear_neuron_with_logistic_loss_agrees_with_scipy():
-    scenario = flowsim.loads(LINEAR, overrides={"loss.kind": "logistic", "flow.until.time": 50.0})
+def test_one_linear_neuron_with_logistic_loss_agrees_with_scipy(scenario_of):
+    scenario = scenario_of(LINEAR, {"loss.kind": "logistic", "flow.until.time": 50.0})
     problem = flowsim.build(scenario)
 
     def rate(_, weight):

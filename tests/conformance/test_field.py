@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from support.reference import Plain
 
-from flowsim import build
+from flowsim import Problem, build, loads
+from flowsim.engine import Plan, make
 from flowsim.engine.diffrax.coordinates import Cartesian, Constants, Polar
 from flowsim.engine.diffrax.field import Data, Network
-from flowsim.problem import reduce
+from flowsim.problem import Reduced, reduce
+from flowsim.problem.data.samples import Floats
+
+#: Rates at the start as the engine has them: (m, r) of u or w, (m,) of log|w| (polar), (m,) of v/|w| or v; 0 where the
+#: engine does not integrate it.
+Rates = tuple[Floats, Floats, Floats]
 
 ACTIVATIONS = [
     {"activation": "relu"},
@@ -23,29 +29,38 @@ ACTIVATIONS = [
 ]
 
 
-def velocities(problem, coordinates):
-    """(dw/dt (m, d + bias), dv/dt (m,)) at the start, put together from the field in the given coordinates."""
+def diffrax_rates(problem: Problem, reduced: Reduced, coordinates: str) -> Rates:
     with jax.enable_x64(True):
-        network, reduced = Network(problem.activation, problem.loss), reduce(problem)
-        weights = problem.weights
+        network, weights = Network(problem.activation, problem.loss), problem.weights
         constants = Constants(Data.of(reduced), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log))
         form = (
             Polar(network, problem.balanced, problem.trained_output)
             if coordinates == "polar"
             else Cartesian(network, problem.trained_output)
         )
-        state = form.start(reduced)
-        field = form.field(state, constants)
-        norm = np.exp(weights.log_norm)
-        if coordinates == "cartesian":
-            hidden, output = np.asarray(field.hidden), field.output
-        else:
-            radial = np.asarray(field.log_norm)[:, None]
-            hidden = norm[:, None] * (np.asarray(field.hidden) + radial * np.asarray(state.hidden))
-            ratio = np.asarray(form.unit(state, constants)[2])
-            rate = 0.0 if field.output is None else np.asarray(field.output)
-            output = norm * (rate + ratio * radial[:, 0]) if problem.trained_output else None
-        lifted, bias = reduced.lift(hidden)
+        field = form.field(form.start(reduced), constants)
+        zeros = np.zeros(len(reduced.direction))
+        return tuple(zeros if rate is None else np.asarray(rate) for rate in field)
+
+
+def numba_rates(problem: Problem, reduced: Reduced, coordinates: str) -> Rates:
+    integrator = make(loads(""), reduced, Plan("numba", "dop853", coordinates, (), ()))
+    ahead = integrator.begin().state.ahead
+    return ahead[:, :-2], ahead[:, -2], ahead[:, -1]
+
+
+RATES = {"diffrax": diffrax_rates, "numba": numba_rates}
+
+
+def velocities(problem: Problem, engine: str, coordinates: str) -> tuple[Floats, Floats]:
+    """(dw/dt (m, d + bias), dv/dt (m,)) at the start, put together from the field in the given coordinates."""
+    reduced, weights = reduce(problem), problem.weights
+    hidden, radial, output = RATES[engine](problem, reduced, coordinates)
+    if coordinates == "polar":
+        norm, ratio = np.exp(weights.log_norm), weights.output_sign * np.exp(weights.output_log - weights.log_norm)
+        hidden = norm[:, None] * (hidden + radial[:, None] * reduced.direction)
+        output = norm * (output + ratio * radial)
+    lifted, bias = reduced.lift(hidden)
     return (np.column_stack([lifted, bias]) if problem.bias else lifted), output
 
 
@@ -54,7 +69,7 @@ def velocities(problem, coordinates):
 @pytest.mark.parametrize("model", ACTIVATIONS, ids=lambda model: "-".join(map(str, model.values())))
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("start", ["balanced", "unbalanced", "fixed"])
-def test_the_field_is_minus_the_gradient(small, coordinates, loss, model, bias, start):
+def test_the_field_is_minus_the_gradient(small, engine, coordinates, loss, model, bias, start):
     fixed = {"output": "fixed", "output_weight": 0.7} if start == "fixed" else {}
     scenario = small(
         model={**model, **fixed, "width": 3, "bias": bias},
@@ -67,7 +82,7 @@ def test_the_field_is_minus_the_gradient(small, coordinates, loss, model, bias, 
     problem = build(scenario)
     plain = Plain(problem)
     by_hidden, by_output = plain.gradient(*plain.start())
-    hidden_rate, output_rate = velocities(problem, coordinates)
+    hidden_rate, output_rate = velocities(problem, engine, coordinates)
     np.testing.assert_allclose(hidden_rate, -by_hidden, rtol=1e-6, atol=1e-6 * np.abs(by_hidden).max())
     if start != "fixed":
         np.testing.assert_allclose(output_rate, -by_output, rtol=1e-6, atol=1e-6 * np.abs(by_output).max())

@@ -15,6 +15,9 @@ import flowsim
 from flowsim import ensemble
 from flowsim.engine import Integrator, Plan
 from flowsim.engine.integrator import Flown
+from flowsim.engine.plan import SOLVERS
+from flowsim.ensemble import Ensemble
+from flowsim.prepared import Prepared
 from flowsim.problem import reduce
 from flowsim.problem.data import table
 from flowsim.problem.data.samples import Floats
@@ -67,11 +70,20 @@ def assert_same(one: xr.DataTree, other: xr.DataTree) -> None:
 
 
 @pytest.mark.parametrize("overrides", KINDS.values(), ids=list(KINDS))
-def test_a_member_is_the_run_of_its_seed(small, member_of, overrides):
-    tree = flowsim.run(small(seed=[3, 0], **overrides))
+@pytest.mark.parametrize("engine", SOLVERS)
+def test_a_member_is_the_run_of_its_seed(small, member_of, engine, overrides):
+    tree = flowsim.run(small(seed=[3, 0], **overrides, flow__engine=engine))
     assert tree.attrs["status"] == "done"
     for seed in (3, 0):
-        assert_same_member(member_of(tree, seed), flowsim.run(small(seed=seed, **overrides)))
+        assert_same_member(member_of(tree, seed), flowsim.run(small(seed=seed, **overrides, flow__engine=engine)))
+
+
+def test_members_that_slide_are_each_as_they_would_be_alone(small, member_of):
+    relu = {"model": {"activation": "relu", "width": 6}, "observe__variables": ["log_norm", "gate", "sliding_pairs"]}
+    tree = flowsim.run(small(seed=[3, 0], **relu))
+    assert tree["sliding_pairs"].max("time").min() > 0
+    for seed in (3, 0):
+        assert_same_member(member_of(tree, seed), flowsim.run(small(seed=seed, **relu)))
 
 
 def test_the_kinds_of_ensembles_differ_as_they_say(small):
@@ -219,11 +231,12 @@ def test_cosines_with_targets_are_those_of_every_member(stopped_early):
 
 
 def test_a_budget_is_every_member_s_own_and_the_cause_says_whose_did_not_suffice(small):
-    whole = flowsim.run(small(seed=[0, 1, 2]))
+    seeds = [0, 1, 3]
+    whole = flowsim.run(small(seed=seeds))
     steps = whole["final/steps"].values
-    assert len(set(steps)) > 1
+    assert len(set(steps)) == 3
     budget = int(sorted(steps)[1])
-    tree = flowsim.run(small(seed=[0, 1, 2], flow__until={"time": 30.0, "steps": budget}))
+    tree = flowsim.run(small(seed=seeds, flow__until={"time": 30.0, "steps": budget}))
     slowest = whole["seed"].values[steps > budget]
     assert tree.attrs["status"] == "step_limit"
     assert tree.attrs["status_cause"] == f"1 of 3 members: step_limit (seed {slowest[0]})"
@@ -299,7 +312,8 @@ def test_a_member_that_cannot_be_run_is_told_and_the_others_run(small):
 
 @pytest.fixture
 def third_waits(monkeypatch) -> Callable[[], None]:
-    """From now on the third flight begins with Ctrl-C, or as the last second ends, and waits until all are stopped."""
+    """From now on members run one at a time, and the third flight begins with Ctrl-C, or as the last second ends, and
+    waits until all are stopped."""
     told: list[bool] = []
 
     @contextmanager
@@ -320,10 +334,19 @@ def third_waits(monkeypatch) -> Callable[[], None]:
                     time.sleep(0.001)
             return fly(integrator, instants, limit, stopped)
 
+        monkeypatch.setattr(ensemble.Ensemble, "threads", 1)
         monkeypatch.setattr(ensemble, "interrupts", interrupts)
         monkeypatch.setattr(ensemble, "fly", waiting)
 
     return set_up
+
+
+def test_one_engine_runs_members_side_by_side_the_other_has_threads_of_its_own(small, monkeypatch):
+    monkeypatch.setattr(ensemble, "_cores", lambda: 4)
+    threads = {engine: Ensemble(Prepared(small(seed=[0], flow__engine=engine))).threads for engine in SOLVERS}
+    assert threads == {"diffrax": 1, "numba": 4}
+    monkeypatch.setattr(ensemble, "FLIGHT_BYTES", 1)
+    assert Ensemble(Prepared(small(seed=[0]))).threads == 1
 
 
 @pytest.mark.parametrize(("cause", "code"), [("interrupted", 130), ("wall_time_limit", 3)])
@@ -346,7 +369,7 @@ def test_an_ensemble_that_was_cut_short_goes_on_to_be_the_whole_one(
 
 
 def test_only_members_that_are_not_done_are_run_again(small, tmp_path, monkeypatch):
-    seeds, file = [0, 1, 2], tmp_path / "run.nc"
+    seeds, file = [0, 1, 3], tmp_path / "run.nc"
     whole = flowsim.run(small(seed=seeds))
     budget = int(sorted(whole["final/steps"].values)[1])
     flowsim.run(small(seed=seeds, flow__until={"time": 30.0, "steps": budget}), file)

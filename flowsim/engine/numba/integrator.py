@@ -40,6 +40,12 @@ class Carry:
     state: State
     work: Work
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Everything that the next step depends on, by name: the state, and the forces onto sliding planes at its start."""
+        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0]}
+        return {name: array for name, array in {**self.state._asdict(), **forces}.items() if array.size}
+
 
 class NumbaIntegrator:
     """Implements :class:`flowsim.engine.integrator.Integrator` and :class:`flowsim.engine.integrator.Flying`."""
@@ -105,13 +111,12 @@ class NumbaIntegrator:
         return self._snapshot(float(state.clock[layout.TIME]), state.y.copy(), sliding)
 
     def save(self, carry: Carry) -> dict[str, Any]:
-        return {name: array for name, array in carry.state._asdict().items() if array.size}
+        return carry.kept
 
     def restore(self, saved: dict[str, Any]) -> Carry:
         carry = self._empty()
-        for name, array in carry.state._asdict().items():
-            if array.size:
-                array[:] = saved[name]
+        for name, array in carry.kept.items():
+            array[:] = saved[name]
         return carry
 
     def _blas_threads(self) -> AbstractContextManager[Any]:

@@ -85,8 +85,11 @@ class Kept:
 
 @pytest.mark.parametrize("until", [{"time": 30.0}, {"time": 30.0, "loss": 0.4}, {"time": 30.0, "steps": 15}], ids=str)
 @pytest.mark.parametrize("spacing", ["linear", "log"])
-def test_a_flight_keeps_to_the_last_bit_what_a_drive_keeps(small, until, spacing):
-    scenario = small(seed=[0], flow__until=until, observe={"times": 11, "spacing": spacing})
+@pytest.mark.parametrize(("engine", "activation"), [("diffrax", "prelu"), ("numba", "prelu"), ("numba", "relu")])
+def test_a_flight_keeps_to_the_last_bit_what_a_drive_keeps(small, engine, activation, until, spacing):
+    model = {"activation": activation, "width": 6}
+    observe = {"times": 11, "spacing": spacing}
+    scenario = small(seed=[0], model=model, flow__until=until, flow__engine=engine, observe=observe)
     (member,) = scenario.members
     reduced = reduce(flowsim.build(member))
     integrator = make(member, reduced, choose(member, reduced))
@@ -95,7 +98,8 @@ def test_a_flight_keeps_to_the_last_bit_what_a_drive_keeps(small, until, spacing
     drive(integrator, member, run, kept, lambda report: None, lambda: None)
     flown = fly(integrator, np.array(schedule.instants), until.get("steps"), np.array([False]))
     on_grid = len(kept.snapshots) - run.loose
-    for name in ("time", "direction", "log_norm", "output_sign", "output_log"):
+    names = ("time", "direction", "log_norm", "output_sign", "output_log", *(["sliding"] * (activation == "relu")))
+    for name in names:
         driven = np.array([getattr(snapshot, name) for snapshot in kept.snapshots])
         np.testing.assert_array_equal(getattr(flown.snapshot, name), driven[:on_grid], err_msg=name)
         np.testing.assert_array_equal(getattr(flown.last, name), driven[-1], err_msg=name)

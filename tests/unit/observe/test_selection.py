@@ -20,13 +20,37 @@ def names(scenario, setting_of) -> set[str]:
     return {observable.name for observable in select(scenario, setting_of).observables}
 
 
+#: What only a network with a kink has.
+KINK = {"gate", "sliding_pairs"}
+
+
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - companions
+    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - companions
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES)
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK
+
+
+@pytest.mark.parametrize("engine", ["numba", "diffrax"])
+def test_sliding_pairs_are_kept_where_the_engine_follows_them_and_gates_where_they_are_named(small, engine):
+    scenario = small(model={"activation": "relu", "width": 6}, flow__engine=engine)
+    kept = {observable.name for observable in Prepared(scenario).selection.observables}
+    assert kept & KINK == ({"sliding_pairs"} if engine == "numba" else set())
+    named = small(
+        model={"activation": "relu", "width": 6}, flow__engine=engine, observe__variables=["gate", "sliding_pairs"]
+    )
+    if engine == "numba":
+        assert set(Prepared(named).selection.shapes.items()) == {("gate", (6, 24)), ("sliding_pairs", ())}
+    else:
+        with pytest.raises(flowsim.ScenarioError, match='"sliding_pairs" does not exist for this problem'):
+            Prepared(named)
+
+
+def test_a_smooth_network_has_no_gates(small, setting_of):
+    with pytest.raises(flowsim.ScenarioError, match='"gate" does not exist for this problem'):
+        select(small(observe__variables=["gate"]), setting_of)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize("snapshots", ["ends", "all", 3])
-def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch, snapshots):
+@pytest.mark.parametrize(("engine", "activation"), [("diffrax", "prelu"), ("numba", "prelu"), ("numba", "relu")])
+def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch, engine, activation, snapshots):
     monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
-    scenario = small(observe={"times": 21, "snapshots": snapshots})
+    model = {"activation": activation, "width": 6}
+    scenario = small(model=model, flow__engine=engine, observe={"times": 21, "snapshots": snapshots})
     output = tmp_path / "run.nc"
 
     def kill(report, log_loss, phase):
@@ -29,6 +31,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
     with flowsim.open(output) as left:
         assert left.attrs["status"] == "running"
         assert 0 < left["time"].values[-1] < 30
+        assert activation != "relu" or left["sliding_pairs"][-1] > 0
     resumed = flowsim.run(scenario, output, resume=True)
     undisturbed = flowsim.run(scenario)
     assert resumed.attrs["status"] == "done"

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.observe import OBSERVABLES, Setting, Trajectory
+from flowsim.observe import NUMERICS, OBSERVABLES, Setting, Trajectory
 from flowsim.results import layout
 
 DIMENSIONS = {
@@ -60,10 +60,10 @@ def test_every_variable_and_coordinate_says_what_it_is(tree):
 def test_groups_are_those_of_the_contract(tree):
     assert set(tree.children) == {"phases", "numerics"}
     numerics = tree["numerics"].to_dataset()
-    assert set(numerics.data_vars) == {"steps", "rejections", "evaluations", "step_size"}
+    assert set(numerics.data_vars) == {"steps", "rejections", "evaluations", "events", "step_size"}
     assert all(variable.dims == ("time",) for variable in numerics.data_vars.values())
     assert (tree["numerics"].attrs["status"], tree["numerics"].attrs["exit_code"]) == ("done", 0)
-    for name in ("steps", "rejections", "evaluations"):
+    for name in ("steps", "rejections", "evaluations", "events"):
         assert (np.diff(numerics[name]) >= 0).all()
 
 
@@ -74,10 +74,10 @@ def test_the_attributes_say_where_the_result_comes_from(tree, small):
     assert attributes["scenario_sha256"] == scenario.source.sha256
     assert flowsim.loads(attributes["scenario"]).model_dump() == scenario.model_dump()
     assert attributes["flowsim_version"] == flowsim.__version__
-    for library in ("numpy", "jax", "diffrax", "xarray"):
+    for library in ("numpy", "numba", "jax", "diffrax", "xarray"):
         assert attributes[f"{library}_version"] == importlib.metadata.version(library)
     assert (attributes["title"], attributes["seed"], attributes["precision"]) == ("a run", 0, "float64")
-    assert (attributes["status"], attributes["engine"]) == ("done", "diffrax")
+    assert (attributes["status"], attributes["engine"]) == ("done", "numba")
     assert attributes["solver"] != "auto" != attributes["flow_coordinates"]
     assert attributes["wall_time"] > 0
 
@@ -104,7 +104,7 @@ def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
     trajectory = Trajectory(
         time=np.array([0.0, 1.0, 3.0]),
         variables={name: draw((3, *(sizes[dim] for dim in item.dims))) for name, item in OBSERVABLES.items()},
-        numerics={name: np.arange(3) for name in ("steps", "rejections", "evaluations", "step_size")},
+        numerics={name: np.arange(3) for name in NUMERICS},
         kept_weights=np.array([0, 2]),
         direction=draw((2, 6, 12)),
         bias=draw((2, 6)),

@@ -1,0 +1,40 @@
+"""The engines agree on every smooth scenario that ships with flowsim, made small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.reading import angles
+
+import flowsim
+from flowsim.engine.plan import SOLVERS
+from flowsim.problem.networks import ACTIVATIONS
+from flowsim.scenario.shipped import find, shipped
+
+SMALLER = {
+    "data.samples": 300,
+    "data.dimension": 100,
+    "model.width": 30,
+    "observe.times": 21,
+    "observe.snapshots": "all",
+}
+SMOOTH = [
+    name
+    for name, model in ((name, flowsim.load(find(name)).model) for name in shipped())
+    if ACTIVATIONS[model.activation](model).smooth
+]
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_engines_agree_at_every_kept_instant(name, rtol):
+    first, second = (
+        flowsim.run(flowsim.load(find(name), {**SMALLER, "flow.rtol": rtol, "flow.engine": engine})).dataset
+        for engine in SOLVERS
+    )
+    np.testing.assert_array_equal(first["time"], second["time"])
+    assert angles(first, second).max() < 20 * rtol
+    np.testing.assert_allclose(first["log_norm"], second["log_norm"], atol=20 * rtol)
+    np.testing.assert_allclose(first["output_weight"], second["output_weight"], rtol=20 * rtol)
+    # outputs are products of two weights
+    np.testing.assert_allclose(first["margin"], second["margin"], atol=2 * 20 * rtol * np.abs(second["margin"]).max())
