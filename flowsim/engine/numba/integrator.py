@@ -22,8 +22,9 @@ from .layout import Aims, Data, Log, Network, State, Work
 from .stepper import advance, inside, through
 from .tableau import TABLEAUS
 
-#: Operations per evaluation from which on matrix products may use several threads; below, handing work over costs more.
-THREADED = 50_000_000
+#: Operations per evaluation from which on matrix products may use several threads. Below, handing work over gains little,
+#: and on cores that others want too it costs many times the product.
+THREADED = 200_000_000
 #: name of integrator.COUNTS -> its place in the state's counts
 COUNTED = {
     "steps": layout.ACCEPTED,
