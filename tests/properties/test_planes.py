@@ -24,7 +24,8 @@ def check(inputs: np.ndarray) -> None:
     for h, (begin, end) in enumerate(zip(found.member_start, found.member_start[1:], strict=False)):
         members = found.member[begin:end]
         np.testing.assert_array_equal(members, np.flatnonzero(found.plane == h))
-        assert members[0] == found.first[h]
+        assert found.first[h] in members
+        assert np.linalg.norm(inputs[found.first[h]]) == np.linalg.norm(inputs[members], axis=1).max()
 
 
 @given(seed=seeds, dimension=dimensions, directions=st.integers(1, 4), samples=st.integers(1, 20))
