@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +31,22 @@ until = { time = 30.0 }
 [observe]
 times = 11
 """
+
+
+#: A run, and a flight, of the compiled engine.
+COMPILED = """
+import flowsim
+scenario = flowsim.loads("[data]\\nsamples = 10\\n[flow]\\nuntil = { time = 1.0 }")
+flowsim.run(scenario)
+flowsim.run_ensemble(scenario, [0])
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile once, in a process of its own, before any test: the process that compiles may round differently from those
+    that find its code on the disk."""
+    if not hasattr(config, "workerinput"):
+        subprocess.run([sys.executable, "-c", COMPILED], check=True)
 
 
 @pytest.fixture(scope="session")
