@@ -36,7 +36,7 @@ times = 11
 #: A run, and a flight, of the compiled engine.
 COMPILED = """
 import flowsim
-scenario = flowsim.loads("[data]\\nsamples = 10\\n[flow]\\nuntil = { time = 1.0 }")
+scenario = flowsim.loads("[data]\\nsamples = 12\\n[flow]\\nuntil = { time = 1.0 }")
 flowsim.run(scenario)
 flowsim.run_ensemble(scenario, [0])
 """
