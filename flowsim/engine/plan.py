@@ -77,7 +77,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
-    operations = 4 * reduced.inputs.size * len(reduced.direction)
+    operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
