@@ -15,8 +15,8 @@ from .targets import target_cluster
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853")}
 AS_ASKED = "as the scenario says"
-#: Operations per evaluation up to which "auto" takes the engine without compile time.
-SMALL = 200_000_000
+#: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
+SMALL = 100_000_000
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
 #: What float32 products can give: a few times their rounding error.
