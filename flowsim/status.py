@@ -60,7 +60,7 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
         return Status(
             "step_underflow",
             f"the step size fell to {report.step_size:.3g} {_where(report)}",
-            "the solver cannot resolve the flow here; try a larger flow.rtol, or tsit5 if the field has jumps",
+            "the solver cannot resolve the flow here; try a larger flow.rtol, or the numba engine if the field has jumps",
             3,
         )
     return None
