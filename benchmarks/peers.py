@@ -8,12 +8,9 @@ See README.md beside this file for what the columns mean.
 from __future__ import annotations
 
 import argparse
-import platform
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +21,6 @@ from solvers import (
     RTOL,
     Case,
     Solution,
-    cores,
     with_cvode,
     with_descent,
     with_diffrax,
@@ -32,6 +28,7 @@ from solvers import (
     with_scipy,
     with_torchdiffeq,
 )
+from tables import machine, say, short, text_table, write_markdown
 
 import flowsim
 
@@ -86,11 +83,6 @@ class Contender:
     solve: Callable[[Case], Solution]
 
 
-def short(number: float) -> str:
-    """A number to one digit, as 2e-7."""
-    return f"{number:.0e}".replace("e-0", "e-")
-
-
 CARTESIAN = f"Cartesian, {short(RTOL)}, {short(ATOL)}"
 CONTENDERS = (
     Contender("flowsim dopri8, polar, 1e-3", "flowsim", partial(with_flowsim, solver="dopri8", rtol=1e-3)),
@@ -139,21 +131,21 @@ def main() -> None:
     for line in (*_heading(case, options.scale), *_skipped()):
         print(line)
     contenders = [contender for contender in CONTENDERS if find_spec(contender.needs)]
-    _say(f"reference: flowsim dopri8, polar, {short(REFERENCE_RTOL)}")
+    say(f"reference: flowsim dopri8, polar, {short(REFERENCE_RTOL)}")
     reference = REFERENCE(case)
     rounds = _solve_all(contenders, case)
     solutions = {name: _fastest(each) for name, each in rounds.items()}
     if options.check_reference:
         check = f"reference check: SciPy DOP853, Cartesian, {short(CHECK_RTOL)}, {short(CHECK_ATOL * options.scale)}"
-        _say(check)
+        say(check)
         solutions[check] = with_scipy(case, rtol=CHECK_RTOL, atol=CHECK_ATOL * options.scale)
     rows = [
         _row(name, solution, solutions[BASE], Deviation.of(solution.hidden, reference.hidden, centers))
         for name, solution in solutions.items()
     ]
-    print("", *_text_table(rows), "", _unrest(rounds), sep="\n")
+    print("", *text_table(COLUMNS, rows), "", _unrest(rounds), sep="\n")
     if options.markdown:
-        options.markdown.write_text("\n".join(_markdown_table(rows)) + "\n", encoding="utf-8")
+        write_markdown(options.markdown, COLUMNS, rows)
 
 
 def _options() -> argparse.Namespace:
@@ -173,7 +165,7 @@ def _solve_all(contenders: list[Contender], case: Case) -> dict[str, list[Soluti
     solutions: dict[str, list[Solution]] = {contender.name: [] for contender in contenders}
     for number in range(ROUNDS):
         for contender in contenders:
-            _say(f"round {number + 1} of {ROUNDS}: {contender.name}")
+            say(f"round {number + 1} of {ROUNDS}: {contender.name}")
             solutions[contender.name].append(contender.solve(case))
     return solutions
 
@@ -199,8 +191,7 @@ def _heading(case: Case, scale: float) -> Iterator[str]:
     yield f"{samples} samples, {features} features, {neurons} neurons, pReLU p = 3"
     yield f"initial scale {scale:g}, flow time {case.end:g}"
     yield f"reference: flowsim dopri8, polar, {short(REFERENCE_RTOL)}; every solver run {ROUNDS} times, its fastest counts"
-    yield f"cores: {cores()}, {platform.machine()}, Python {platform.python_version()}"
-    yield ", ".join(f"{library} {found}" for library in LIBRARIES if (found := _version(library)))
+    yield from machine(LIBRARIES)
 
 
 def _skipped() -> Iterator[str]:
@@ -223,31 +214,8 @@ def _row(name: str, solution: Solution, base: Solution, deviation: Deviation) ->
     )
 
 
-def _text_table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    for name, *numbers in (COLUMNS, *rows):
-        cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
-        yield "  ".join([name.ljust(widths[0]), *cells])
-
-
-def _markdown_table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    for cells in (COLUMNS, ("---", *["---:"] * (len(COLUMNS) - 1)), *rows):
-        yield f"| {' | '.join(cells)} |"
-
-
 def _rows_normalised(rows: Floats) -> Floats:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr)
 
 
 if __name__ == "__main__":

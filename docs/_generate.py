@@ -11,7 +11,7 @@ from typing import Any
 
 from flowsim.analysis.phases import ALIGNED, CONVERGED
 from flowsim.drive import CHECKPOINT_SECONDS
-from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALLEST_CARTESIAN
+from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
@@ -35,6 +35,7 @@ def constants() -> dict[str, str]:
         "memory_limit": f"{MEMORY_LIMIT / 2**30:g} GiB",
         "per_sample_limit": f"{PER_SAMPLE_LIMIT:,}",
         "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
+        "small_mflop": f"{SMALL / 1e6:g}",
         "smallest_cartesian": f"{SMALLEST_CARTESIAN:g}",
     }
 

@@ -13,6 +13,7 @@ from . import ensemble
 from .analysis import phases
 from .drive import Run, drive
 from .engine import Integrator, make
+from .engine.threads import blas_threads
 from .errors import UsageError
 from .observe import Recorder
 from .prepared import Prepared
@@ -52,7 +53,8 @@ def run(
     for warning in prepared.plan.warnings:
         warn(warning)
     execute = ensemble.execute if scenario.is_ensemble else _execute
-    return execute(prepared, output, resume, progress, warn)
+    with blas_threads(prepared.reduced.operations):
+        return execute(prepared, output, resume, progress, warn)
 
 
 def run_ensemble(scenario: Scenario, seeds: Iterable[int], *arguments: Any, **options: Any) -> xr.DataTree:

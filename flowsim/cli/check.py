@@ -52,7 +52,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "summarised": sorted(selection.summarised),
         "kept_bytes": selection.bytes,
         "data_bytes": reduced.inputs.nbytes + (problem.inputs.nbytes if reduced.inputs is not problem.inputs else 0),
-        "operations_per_evaluation": 4 * len(reduced.targets) * coordinates * neurons,
+        "operations_per_evaluation": reduced.operations,
     }
 
 

@@ -15,8 +15,8 @@ from .targets import target_cluster
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853")}
 AS_ASKED = "as the scenario says"
-#: Operations per evaluation up to which "auto" takes the engine without compile time.
-SMALL = 200_000_000
+#: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
+SMALL = 100_000_000
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
 #: What float32 products can give: a few times their rounding error.
@@ -77,7 +77,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
-    operations = 4 * reduced.inputs.size * len(reduced.direction)
+    operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+#: Operations per evaluation (4 n r m) from which on matrix products may use several threads. Below, a product takes less
+#: time than a thread may have to wait for a core that another program has: benchmarks/engines.py.
+THREADED = 500_000_000
+
 _lock = Lock()
 _inside: list[Any] = []  # one limit for all threads that are inside, since BLAS has one setting for all
+
+
+def blas_threads(operations: int) -> AbstractContextManager[None]:
+    """As many BLAS threads as pay where an evaluation takes so many operations."""
+    return one_blas_thread() if operations < THREADED else nullcontext()
 
 
 @contextmanager

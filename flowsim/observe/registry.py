@@ -48,12 +48,14 @@ def _kinked(setting: Setting) -> bool:
 
 
 def _log_mass(instant: Instant, members: Booleans) -> Floats:
-    """(…, rows): log of the sum of |w_j|^2 over each row's members (rows, m)."""
-    doubled = np.where(members, 2 * instant.snapshot.log_norm[..., None, :], -np.inf)
-    top = doubled.max(axis=-1, initial=-np.inf)
+    """(…, rows): log of the sum of |w_j|^2 over each row's members (rows, m); no neuron is in two rows."""
+    doubled = 2 * instant.snapshot.log_norm
+    top = np.where(members, doubled[..., None, :], -np.inf).max(axis=-1, initial=-np.inf)
     shift = np.where(np.isfinite(top), top, 0.0)
+    # relative to the largest of its own row, which takes one exponential for each neuron
+    relative = np.exp(np.where(members.any(axis=0), doubled - shift @ members, -np.inf))
     with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(doubled - shift[..., None]).sum(axis=-1))
+        return shift + np.log(relative @ members.T)
 
 
 def _cluster_log_mass(instant: Instant) -> Floats:

@@ -48,6 +48,11 @@ class Reduced:
         """How many samples were merged away."""
         return len(self.representative) - len(self.targets)
 
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of the two matrix products of a field evaluation."""
+        return 4 * self.inputs.size * len(self.direction)
+
     def lift(self, direction: Floats) -> tuple[Floats, Floats]:
         """(…, m, r) coordinates -> weights (…, m, d) and bias entries (…, m) in the same normalisation."""
         rank = self._rank

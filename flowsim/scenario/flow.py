@@ -49,7 +49,9 @@ class Flow(Section):
         "auto", description="what integrates; flowsim check says what auto chose"
     )
     solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "kvaerno5"] = Field(
-        "auto", description="Runge-Kutta pairs of order 5, 5 and 8; kvaerno5 is implicit and for small stiff problems"
+        "auto",
+        description="tsit5 and dopri5: Runge-Kutta pairs of order 5; dopri8 and dop853: of order 8; kvaerno5 is "
+        "implicit and for small stiff problems",
     )
     coordinates: Literal["auto", "polar", "cartesian"] = Field(
         "auto",
