@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +15,11 @@ from ..goals import reached_goal
 from ..integrator import Flown, Report
 from ..plan import Plan
 from ..snapshot import Snapshot
-from ..threads import one_blas_thread
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
 from .stepper import advance, inside, through
 from .tableau import TABLEAUS
 
-#: Operations per evaluation from which on matrix products may use several threads. Below, handing work over gains little,
-#: and on cores that others want too it costs many times the product.
-THREADED = 200_000_000
 #: name of integrator.COUNTS -> its place in the state's counts
 COUNTED = {
     "steps": layout.ACCEPTED,
@@ -60,7 +55,6 @@ class NumbaIntegrator:
         self._data = Data.of(reduced, self._planes)
         self._setting = (self._network, self._data, TABLEAUS[plan.solver], Aims.of(scenario, reduced))
         self._start = self._first_state(reduced)
-        self._small = 4 * reduced.inputs.size * len(reduced.direction) < THREADED
 
     def begin(self) -> Carry:
         carry = self._empty()
@@ -68,16 +62,14 @@ class NumbaIntegrator:
         return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        with self._blas_threads():
-            advance(stop, attempts, *self._setting, carry.state, carry.work)
+        advance(stop, attempts, *self._setting, carry.state, carry.work)
         return carry
 
     def fly(self, instants: Floats, limit_steps: int | None, stopped: Booleans) -> Flown:
         carry = self.begin()
         log = Log.empty(len(instants), carry.state, len(self._planes.first))
         limit = np.iinfo(np.int64).max if limit_steps is None else limit_steps
-        with self._blas_threads():
-            count = through(instants, limit, stopped, *self._setting, carry.state, carry.work, log)
+        count = through(instants, limit, stopped, *self._setting, carry.state, carry.work, log)
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
         sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
         return Flown(
@@ -102,8 +94,7 @@ class NumbaIntegrator:
     def at(self, carry: Carry, time: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
         network, data, tableau, _ = self._setting
-        with self._blas_threads():
-            inside(time, network, data, tableau, state, carry.work, y)
+        inside(time, network, data, tableau, state, carry.work, y)
         return self._snapshot(time, y, self._sliding(state.begin_count, state.begin_plane))
 
     def now(self, carry: Carry) -> Snapshot:
@@ -119,9 +110,6 @@ class NumbaIntegrator:
         for name, array in carry.kept.items():
             array[:] = saved[name]
         return carry
-
-    def _blas_threads(self) -> AbstractContextManager[Any]:
-        return one_blas_thread() if self._small else nullcontext()
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape
