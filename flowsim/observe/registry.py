@@ -55,7 +55,7 @@ def _log_mass(instant: Instant, members: Booleans) -> Floats:
     # relative to the largest of its own row, which takes one exponential for each neuron
     relative = np.exp(np.where(members.any(axis=0), doubled - shift @ members, -np.inf))
     with np.errstate(divide="ignore"):
-        return shift + np.log(relative @ members.T)
+        return shift + np.log((relative[..., None, :] * members).sum(axis=-1))
 
 
 def _cluster_log_mass(instant: Instant) -> Floats:
