@@ -17,6 +17,8 @@ SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopr
 AS_ASKED = "as the scenario says"
 #: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
 SMALL = 100_000_000
+#: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
+HIGH_ORDER_RTOL = 1e-6
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
 #: What float32 products can give: a few times their rounding error.
@@ -47,7 +49,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     engine, why_engine = _engine(scenario, reduced)
     if flow.engine != "auto":
         engine, why_engine = flow.engine, AS_ASKED
-    solver, why_solver = _solver(engine, problem)
+    solver, why_solver = _solver(engine, problem, flow.rtol)
     if flow.solver != "auto":
         solver, why_solver = flow.solver, AS_ASKED
     _check(scenario, engine, solver, coordinates, reduced)
@@ -83,10 +85,14 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
 
 
-def _solver(engine: str, problem: Problem) -> tuple[str, str]:
-    if problem.activation.smooth:
-        return {"diffrax": "dopri8", "numba": "dop853"}[engine], "the field is smooth"
-    return {"diffrax": "tsit5", "numba": "dopri5"}[engine], "the field has jumps, so a high order would not pay"
+def _solver(engine: str, problem: Problem, rtol: float) -> tuple[str, str]:
+    if not problem.activation.smooth:
+        return {"diffrax": "tsit5", "numba": "dopri5"}[engine], "the field has jumps, so a high order would not pay"
+    if engine == "diffrax":
+        return "dopri8", "the field is smooth"
+    if rtol >= HIGH_ORDER_RTOL:
+        return "dopri5", f"order 5 is cheaper down to rtol = {HIGH_ORDER_RTOL:g}"
+    return "dop853", "the field is smooth and the tolerance tight"
 
 
 def _installed(package: str) -> bool:

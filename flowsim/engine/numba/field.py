@@ -12,7 +12,18 @@ import numpy as np
 
 from ...problem.data.samples import Floats
 from .compiled import compiled
-from .formulas import LEAKY, POWER, TANH, add_power, add_tanh, loss_derivative, pull_power, pull_tanh
+from .formulas import (
+    LEAKY,
+    POWER,
+    TANH,
+    add_leaky,
+    add_power,
+    add_tanh,
+    loss_derivative,
+    pull_leaky,
+    pull_power,
+    pull_tanh,
+)
 from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Work
 
 #: A pre-activation within this part of |w_j| |x_i| counts as 0.
@@ -52,31 +63,33 @@ def norm_of(row: Floats) -> float:
 
 @compiled
 def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
-    """Direction, log norm and ratio v/|w| of every neuron."""
+    """Direction, log norm and ratio v/|w| of every neuron, and the factor of its response in the output."""
     m, r = work.direction.shape
+    free = network.trained and not network.balanced
     for j in range(m):
-        size = norm_of(y[j, :r])
+        square = 0.0
+        for c in range(r):
+            square += y[j, c] * y[j, c]
+        size = sqrt(square) if SMALLEST_SQUARE < square < LARGEST_SQUARE else norm_of(y[j, :r])
         scale = size if size > 0.0 else 1.0
-        inverse = 1.0 / scale
-        if inverse < inf:
-            for c in range(r):
-                work.direction[j, c] = y[j, c] * inverse
+        for c in range(r):
+            work.direction[j, c] = y[j, c] / scale
+        if network.polar:
+            work.log_norm[j] = y[j, r]
+            if free:
+                work.ratio[j] = y[j, r + 1]
+            elif network.balanced:
+                work.ratio[j] = data.output_sign[j]
+            else:
+                work.ratio[j] = data.output_sign[j] * exp(data.output_log[j] - y[j, r])
         else:
-            for c in range(r):
-                work.direction[j, c] = y[j, c] / scale
-        work.log_norm[j] = y[j, r] if network.polar else log(scale)
-        if network.kinked and not network.polar:
-            work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
-        if network.trained and not network.balanced:
-            work.ratio[j] = y[j, r + 1] if network.polar else y[j, r + 1] / scale
-        elif network.balanced and network.polar:
-            work.ratio[j] = data.output_sign[j]
-        elif network.trained:
-            work.ratio[j] = y[j, r + 1] / scale
-        else:
-            work.ratio[j] = data.output_sign[j] * exp(data.output_log[j] - work.log_norm[j])
-        if not network.polar:
+            work.log_norm[j] = log(scale)
+            fixed = data.output_sign[j] * exp(data.output_log[j])
+            work.ratio[j] = (y[j, r + 1] if network.trained else fixed) / scale
             work.output[j] = abs(work.ratio[j]) * scale
+            if network.kinked:
+                work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
+        work.factor[j] = work.ratio[j] * exp((network.homogeneity + 1.0) * work.log_norm[j])
 
 
 @compiled
@@ -105,17 +118,12 @@ def _outputs(look: float, network: Network, data: Data, state: State, work: Work
     work.outputs[:] = 0.0
     if network.kinked:
         _gated_outputs(look, network, data, state, work)
-        return
-    for j in range(len(work.pre)):
-        row, log_norm = work.pre[j], work.log_norm[j]
-        factor = work.ratio[j] * exp((network.homogeneity + 1.0) * log_norm)
-        if network.activation == LEAKY:
-            for i in range(len(row)):
-                work.outputs[i] += factor * row[i] * (1.0 if row[i] > 0.0 else network.slope)
-        elif network.activation == POWER:
-            add_power(row, network.degree, factor, work.outputs)
-        else:
-            add_tanh(row, log_norm, factor, work.outputs)
+    elif network.activation == LEAKY:
+        add_leaky(work.pre, network.slope, work.factor, work.outputs)
+    elif network.activation == POWER:
+        add_power(work.pre, network.degree, work.factor, work.outputs)
+    else:
+        add_tanh(work.pre, work.log_norm, work.factor, work.outputs)
 
 
 @compiled
@@ -123,7 +131,7 @@ def _gated_outputs(look: float, network: Network, data: Data, state: State, work
     """f(x_i) by the gates, and the misfits of these."""
     for j in range(len(work.pre)):
         row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
-        factor, width = work.ratio[j] * exp(2.0 * work.log_norm[j]), ON_PLANE * work.reach[j]
+        factor, width = work.factor[j], ON_PLANE * work.reach[j]
         for i in range(len(row)):
             level = width * data.norm[i]
             kept = state.strength[i] > threshold
@@ -141,22 +149,25 @@ def _gated_outputs(look: float, network: Network, data: Data, state: State, work
 @compiled
 def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
     """Turn pre-activations into slope times pull, in place."""
+    if network.kinked:
+        _gated_pulls(network, data, state, work)
+    elif network.activation == LEAKY:
+        pull_leaky(work.pre, network.slope, work.pull)
+    elif network.activation == POWER:
+        pull_power(work.pre, network.degree, work.pull)
+    else:
+        pull_tanh(work.pre, work.log_norm, work.pull, work.total)
+
+
+@compiled
+def _gated_pulls(network: Network, data: Data, state: State, work: Work) -> None:
     for j in range(len(work.pre)):
-        row = work.pre[j]
-        if network.kinked:
-            gate, threshold = state.gate[j], state.threshold[j]
-            width = ON_PLANE * work.reach[j]
-            for i in range(len(row)):
-                kept = state.strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
-                active = gate[i] == 1 if kept else row[i] > 0.0
-                row[i] = work.pull[i] * (1.0 if active else network.slope)
-        elif network.activation == LEAKY:
-            for i in range(len(row)):
-                row[i] = work.pull[i] * (1.0 if row[i] > 0.0 else network.slope)
-        elif network.activation == POWER:
-            pull_power(row, network.degree, work.pull)
-        else:
-            work.total[j] = pull_tanh(row, work.log_norm[j], work.pull)
+        row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
+        width = ON_PLANE * work.reach[j]
+        for i in range(len(row)):
+            kept = state.strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
+            active = gate[i] == 1 if kept else row[i] > 0.0
+            row[i] = work.pull[i] * (1.0 if active else network.slope)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Activations and losses as compiled code over one neuron's row of samples."""
+"""Activations and losses as compiled code, activations over all pre-activations (m, n) at once."""
 
 from __future__ import annotations
 
@@ -29,51 +29,76 @@ def power(base: float, exponent: float) -> float:
 
 
 @compiled
-def add_power(row: Floats, degree: float, factor: float, outputs: Floats) -> None:
-    """outputs += factor max(row, 0)^degree"""
-    if degree == 3.0:  # a loop of its own, which the compiler turns into vector instructions
-        for i in range(len(row)):
-            positive = max(row[i], 0.0)
-            outputs[i] += factor * positive * positive * positive
-    else:
-        for i in range(len(row)):
-            if row[i] > 0.0:
-                outputs[i] += factor * power(row[i], degree)
-
-
-@compiled
-def pull_power(row: Floats, degree: float, pull: Floats) -> None:
-    """row <- degree max(row, 0)^(degree - 1) pull"""
-    if degree == 3.0:
-        for i in range(len(row)):
-            positive = max(row[i], 0.0)
-            row[i] = 3.0 * positive * positive * pull[i]
-    else:
-        for i in range(len(row)):
-            row[i] = degree * power(row[i], degree - 1.0) * pull[i] if row[i] > 0.0 else 0.0
-
-
-@compiled
-def add_tanh(row: Floats, log_norm: float, factor: float, outputs: Floats) -> None:
-    """outputs += factor tanh(|w| row) / |w|"""
-    norm = exp(log_norm)
-    for i in range(len(row)):
-        outputs[i] += factor * (row[i] if log_norm < LINEAR_BELOW else tanh(norm * row[i]) / norm)
-
-
-@compiled
-def pull_tanh(row: Floats, log_norm: float, pull: Floats) -> float:
-    """row <- tanh'(|w| row) pull; the sum of tanh(|w| row) pull / |w|"""
-    norm, total = exp(log_norm), 0.0
-    for i in range(len(row)):
-        if log_norm < LINEAR_BELOW:
-            total += row[i] * pull[i]
-            row[i] = pull[i]
+def add_power(pre: Floats, degree: float, factor: Floats, outputs: Floats) -> None:
+    """outputs (n,) += sum over rows of factor (m,) max(pre, 0)^degree"""
+    m, n = pre.shape
+    for j in range(m):
+        if degree == 3.0:  # a loop of its own, which the compiler turns into vector instructions
+            for i in range(n):
+                positive = max(pre[j, i], 0.0)
+                outputs[i] += factor[j] * positive * positive * positive
         else:
-            value = tanh(norm * row[i])
-            total += value / norm * pull[i]
-            row[i] = (1.0 - value * value) * pull[i]
-    return total
+            for i in range(n):
+                if pre[j, i] > 0.0:
+                    outputs[i] += factor[j] * power(pre[j, i], degree)
+
+
+@compiled
+def pull_power(pre: Floats, degree: float, pull: Floats) -> None:
+    """pre <- degree max(pre, 0)^(degree - 1) pull (n,)"""
+    m, n = pre.shape
+    for j in range(m):
+        if degree == 3.0:
+            for i in range(n):
+                positive = max(pre[j, i], 0.0)
+                pre[j, i] = 3.0 * positive * positive * pull[i]
+        else:
+            for i in range(n):
+                pre[j, i] = degree * power(pre[j, i], degree - 1.0) * pull[i] if pre[j, i] > 0.0 else 0.0
+
+
+@compiled
+def add_leaky(pre: Floats, slope: float, factor: Floats, outputs: Floats) -> None:
+    """outputs (n,) += sum over rows of factor (m,) max(pre, slope pre)"""
+    m, n = pre.shape
+    for j in range(m):
+        for i in range(n):
+            outputs[i] += factor[j] * pre[j, i] * (1.0 if pre[j, i] > 0.0 else slope)
+
+
+@compiled
+def pull_leaky(pre: Floats, slope: float, pull: Floats) -> None:
+    """pre <- 1 or slope, by its sign, times pull (n,)"""
+    m, n = pre.shape
+    for j in range(m):
+        for i in range(n):
+            pre[j, i] = pull[i] * (1.0 if pre[j, i] > 0.0 else slope)
+
+
+@compiled
+def add_tanh(pre: Floats, log_norm: Floats, factor: Floats, outputs: Floats) -> None:
+    """outputs (n,) += sum over rows of factor (m,) tanh(|w| pre) / |w|"""
+    m, n = pre.shape
+    for j in range(m):
+        norm = exp(log_norm[j])
+        for i in range(n):
+            outputs[i] += factor[j] * (pre[j, i] if log_norm[j] < LINEAR_BELOW else tanh(norm * pre[j, i]) / norm)
+
+
+@compiled
+def pull_tanh(pre: Floats, log_norm: Floats, pull: Floats, total: Floats) -> None:
+    """pre <- tanh'(|w| pre) pull (n,); total (m,) <- the sums of tanh(|w| pre) pull / |w|"""
+    m, n = pre.shape
+    for j in range(m):
+        norm, total[j] = exp(log_norm[j]), 0.0
+        for i in range(n):
+            if log_norm[j] < LINEAR_BELOW:
+                total[j] += pre[j, i] * pull[i]
+                pre[j, i] = pull[i]
+            else:
+                value = tanh(norm * pre[j, i])
+                total[j] += value / norm * pull[i]
+                pre[j, i] = (1.0 - value * value) * pull[i]
 
 
 @compiled

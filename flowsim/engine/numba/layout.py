@@ -170,18 +170,20 @@ class State(NamedTuple):
 class Work(NamedTuple):
     """What one evaluation leaves for those that look at it, and room to work in.
 
-    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; outputs, pull (n,):
-    f(x_i) and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m, r): slope times pull times x,
-    summed over the samples. size (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and
-    how much larger than now that is, at least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the
-    force onto each sliding plane, and what its gate can take of it. estimate (2, m, r + 2): of the step's error.
-    candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at an event.
+    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; factor (m,): v
+    |w|^q; outputs, pull (n,): f(x_i) and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m,
+    r): slope times pull times x, summed over the samples. size (m,), reach (m,): the neuron's norm in this step, the
+    larger one of its ends, and how much larger than now that is, at least 1 (1 in polar coordinates). slide_z,
+    slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of it. estimate (2, m,
+    r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at
+    an event.
     """
 
     direction: Floats
     log_norm: Floats
     ratio: Floats
     output: Floats
+    factor: Floats
     outputs: Floats
     pull: Floats
     force: Floats
@@ -205,6 +207,7 @@ class Work(NamedTuple):
             log_norm=np.zeros(rows),
             ratio=np.zeros(rows),
             output=np.zeros(rows),
+            factor=np.zeros(rows),
             outputs=np.zeros(samples),
             pull=np.zeros(samples),
             force=np.zeros((rows, entries - 2)),

@@ -414,9 +414,11 @@ def _error(tableau: Tableau, length: float, rtol: float, network: Network, state
             if tableau.error[which, stage] != 0.0:
                 add(length * tableau.error[which, stage], state.k[stage].reshape(state.y.size), flat)
     for j in range(m):
-        least = least_size(rtol, work.output[j])
+        least = 0.0 if network.polar else least_size(rtol, work.output[j])
         fifth = relative(j, state.y_begin, work.stage, rows[0], least, network.polar)
-        third = relative(j, state.y_begin, work.stage, rows[1], least, network.polar)
+        third = (
+            relative(j, state.y_begin, work.stage, rows[1], least, network.polar) if tableau.error[1, 0] != 0.0 else 0.0
+        )
         # Hairer's combination of two estimates (dop853); a pair with one has third = 0
         error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
         if not isfinite(error):
