@@ -65,7 +65,7 @@ def test_check_is_readable_by_machines(flowsim):
     facts = json.loads(flowsim("check", "a.toml", "--json").out)
     assert (facts["samples"], facts["features"], facts["clusters"], facts["neurons"]) == (24, 12, 4, 6)
     assert (facts["reduced_samples"], facts["merged"], facts["projected"]) == (24, 0, False)
-    assert (facts["engine"], facts["solver"], facts["coordinates"]) == ("numba", "dop853", "polar")
+    assert (facts["engine"], facts["solver"], facts["coordinates"]) == ("numba", "dopri5", "polar")
 
 
 def test_list_has_every_shipped_scenario_with_its_title(flowsim):

@@ -34,10 +34,15 @@ def large(monkeypatch):
 
 def test_a_small_smooth_problem_needs_no_compiling(small):
     found = chosen(small())
-    assert (found.engine, found.solver, found.coordinates) == ("numba", "dop853", "polar")
+    assert (found.engine, found.solver, found.coordinates) == ("numba", "dopri5", "polar")
     assert found.reasons[0] == "engine numba: 0.00691 Mflop per evaluation is little, and there is nothing to compile"
-    assert found.reasons[1] == "solver dop853: the field is smooth"
+    assert found.reasons[1] == "solver dopri5: order 5 is cheaper down to rtol = 1e-06"
     assert found.warnings == ()
+
+
+def test_a_tight_tolerance_takes_a_high_order(small):
+    found = chosen(small(flow__rtol=1e-7))
+    assert (found.solver, found.reasons[1]) == ("dop853", "solver dop853: the field is smooth and the tolerance tight")
 
 
 def test_the_limit_of_small_is_small_still(small, monkeypatch):
@@ -121,7 +126,7 @@ def test_without_diffrax_everything_that_numba_can_do_is_done_by_it(small, large
     found = chosen(small())
     assert (found.engine, found.solver, found.reasons[0]) == (
         "numba",
-        "dop853",
+        "dopri5",
         "engine numba: diffrax is not installed",
     )
     assert chosen(small(**RELU)).reasons[0].startswith("engine numba: relu has a kink")
