@@ -132,14 +132,14 @@ class NumbaIntegrator:
 
     def _snapshot(self, time: float | Floats, y: Floats, sliding: Booleans | None) -> Snapshot:
         """y: (…, m, r + 2)"""
-        hidden, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]
-        largest = np.abs(hidden).max(axis=-1)
-        norm = largest * np.linalg.norm(hidden / np.where(largest > 0, largest, 1.0)[..., None], axis=-1)
-        norm = np.where(norm > 0, norm, 1.0)
+        direction, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]
         if not self._network.polar:
-            log_norm = np.log(norm)
+            largest = np.abs(direction).max(axis=-1)
+            norm = largest * np.linalg.norm(direction / np.where(largest > 0, largest, 1.0)[..., None], axis=-1)
+            norm = np.where(norm > 0, norm, 1.0)
+            direction, log_norm = direction / norm[..., None], np.log(norm)
         sign, log_size = self._output(output, log_norm)
-        return Snapshot(time, hidden / norm[..., None], log_norm, sign, log_size, sliding)
+        return Snapshot(time, direction, log_norm, sign, log_size, sliding)
 
     def _output(self, output: Floats, log_norm: Floats) -> tuple[Floats, Floats]:
         """Sign and log of |v| from the last entries of y."""
