@@ -8,6 +8,7 @@ import numpy as np
 
 from ...problem.data.samples import Booleans, Floats
 from .compiled import compiled, entry, inlined
+from .control import add, all_aligned, least_size, relative, step_error
 from .events import first_event, leaves
 from .field import ON_PLANE, dot, evaluate, norm_of, velocities
 from .formulas import log_loss
@@ -45,10 +46,6 @@ from .tableau import Tableau
 FIRST_MOTION = 1e-3
 #: A step shorter than this many spacings of floating-point time cannot advance.
 SMALLEST_STEP = 16.0
-#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
-OUTPUT_FLOOR = 1e-3
-#: A force on a weight is known to this part of the output weight.
-ROUNDING = 1e-14
 #: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
 SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
 #: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: error control does not see
@@ -188,7 +185,7 @@ def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
         _combine(tableau.a[stage], length, state, work.stage)
         evaluate(work.stage, state.k[stage], stage, 1.0, network, data, state, work)
     crowded = counts[CANDIDATE] > CANDIDATES
-    error = _error(tableau, length, aims.rtol, network, state, work) / aims.rtol
+    error = step_error(tableau, length, aims.rtol, network, state, work) / aims.rtol
     counts[FINITE] = isfinite(error)
     if error <= 1.0 and not crowded:
         _accept(error, network, data, tableau, aims, state, work)
@@ -232,7 +229,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
             state.gain[j] = abs(work.ratio[j])
     log_of_loss = log_loss(network.loss, work.outputs, data.targets, data.weight)
     state.clock[LOG_LOSS] = log_of_loss
-    aligned = aims.alignment < inf and _aligned(aims, network, state)
+    aligned = aims.alignment < inf and all_aligned(aims, network, state)
     state.counts[REACHED] = (-inf < aims.log_loss and log_of_loss <= aims.log_loss) or aligned
 
 
@@ -364,13 +361,6 @@ def _combine(coefficients: Floats, length: float, state: State, y: Floats) -> No
 
 
 @compiled
-def add(factor: float, first: Floats, second: Floats) -> None:
-    """second += factor first"""
-    for c in range(len(second)):
-        second[c] += factor * first[c]
-
-
-@compiled
 def _interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
     coefficients = np.zeros(len(tableau.dense))
     for stage in range(len(coefficients)):
@@ -399,70 +389,3 @@ def _normalise(y: Floats, network: Network) -> None:
             size = norm_of(y[j, :r])
             for c in range(r):
                 y[j, c] /= size
-
-
-@compiled
-def _error(tableau: Tableau, length: float, rtol: float, network: Network, state: State, work: Work) -> float:
-    """The largest local error of any neuron, relative to that neuron, inf where it is not finite. The state after the step
-    is in work.stage."""
-    worst, m = 0.0, len(state.y)
-    rows = work.estimate
-    for which in range(2):
-        flat = rows[which].reshape(state.y.size)
-        flat[:] = 0.0
-        for stage in range(tableau.stages):
-            if tableau.error[which, stage] != 0.0:
-                add(length * tableau.error[which, stage], state.k[stage].reshape(state.y.size), flat)
-    for j in range(m):
-        least = 0.0 if network.polar else least_size(rtol, work.output[j])
-        fifth = relative(j, state.y_begin, work.stage, rows[0], least, network.polar)
-        third = (
-            relative(j, state.y_begin, work.stage, rows[1], least, network.polar) if tableau.error[1, 0] != 0.0 else 0.0
-        )
-        # Hairer's combination of two estimates (dop853); a pair with one has third = 0
-        error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
-        if not isfinite(error):
-            return inf
-        worst = max(worst, error)
-    return worst
-
-
-@compiled
-def least_size(rtol: float, output: float) -> float:
-    """What a neuron's change counts relative to at least: a part of its output weight below which forces are rounding."""
-    return ROUNDING / rtol * output
-
-
-@compiled
-def relative(j: int, before: Floats, after: Floats, change: Floats, least: float, polar: bool) -> float:
-    """The size of a change of neuron j, relative to the neuron: angle, log norm and output weight, the largest; nan where
-    one is."""
-    r = change.shape[1] - 2
-    output = max(abs(before[j, r + 1]), abs(after[j, r + 1]))
-    if polar:
-        square = 0.0
-        for c in range(r):
-            square += change[j, c] * change[j, c]
-        first, second, output = sqrt(square), abs(change[j, r]), max(output, OUTPUT_FLOOR)
-    else:
-        size = max(least, norm_of(before[j, :r]), norm_of(after[j, :r]))
-        first, second = norm_of(change[j, :r]) / (size if size > 0.0 else 1.0), 0.0
-        output = max(output, OUTPUT_FLOOR * size)
-    third = abs(change[j, r + 1]) / (output if output > 0.0 else 1.0)
-    return max(first, second, third) + 0.0 * (first + second + third)
-
-
-@compiled
-def _aligned(aims: Aims, network: Network, state: State) -> bool:
-    """Whether every targeted neuron's cosine with its target is at least the goal."""
-    r, some = state.y.shape[1] - 2, False
-    for j in range(len(state.y)):
-        if aims.targeted[j]:
-            some = True
-            along = dot(state.y[j, :r], aims.center[j])
-            size = 0.0
-            for c in range(r):
-                size += (aims.feature[c] * state.y[j, c]) ** 2
-            if along < aims.alignment * sqrt(size):
-                return False
-    return some

@@ -1,0 +1,90 @@
+"""What a step is judged by: the error of each neuron, relative to that neuron, and how far neurons are aligned."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+
+from ...problem.data.samples import Floats
+from .compiled import compiled
+from .field import dot, norm_of
+from .layout import Aims, Network, State, Work
+from .tableau import Tableau
+
+#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
+OUTPUT_FLOOR = 1e-3
+#: A force on a weight is known to this part of the output weight.
+ROUNDING = 1e-14
+
+
+@compiled
+def add(factor: float, first: Floats, second: Floats) -> None:
+    """second += factor first"""
+    for c in range(len(second)):
+        second[c] += factor * first[c]
+
+
+@compiled
+def step_error(tableau: Tableau, length: float, rtol: float, network: Network, state: State, work: Work) -> float:
+    """The largest local error of any neuron, relative to that neuron, inf where it is not finite. The state after the step
+    is in work.stage."""
+    worst, m = 0.0, len(state.y)
+    rows = work.estimate
+    for which in range(2):
+        flat = rows[which].reshape(state.y.size)
+        flat[:] = 0.0
+        for stage in range(tableau.stages):
+            if tableau.error[which, stage] != 0.0:
+                add(length * tableau.error[which, stage], state.k[stage].reshape(state.y.size), flat)
+    for j in range(m):
+        least = 0.0 if network.polar else least_size(rtol, work.output[j])
+        fifth = relative(j, state.y_begin, work.stage, rows[0], least, network.polar)
+        third = (
+            relative(j, state.y_begin, work.stage, rows[1], least, network.polar) if tableau.error[1, 0] != 0.0 else 0.0
+        )
+        # Hairer's combination of two estimates (dop853); a pair with one has third = 0
+        error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
+        if not isfinite(error):
+            return inf
+        worst = max(worst, error)
+    return worst
+
+
+@compiled
+def least_size(rtol: float, output: float) -> float:
+    """What a neuron's change counts relative to at least: a part of its output weight below which forces are rounding."""
+    return ROUNDING / rtol * output
+
+
+@compiled
+def relative(j: int, before: Floats, after: Floats, change: Floats, least: float, polar: bool) -> float:
+    """The size of a change of neuron j, relative to the neuron: angle, log norm and output weight, the largest; nan where
+    one is."""
+    r = change.shape[1] - 2
+    output = max(abs(before[j, r + 1]), abs(after[j, r + 1]))
+    if polar:
+        square = 0.0
+        for c in range(r):
+            square += change[j, c] * change[j, c]
+        first, second, output = sqrt(square), abs(change[j, r]), max(output, OUTPUT_FLOOR)
+    else:
+        size = max(least, norm_of(before[j, :r]), norm_of(after[j, :r]))
+        first, second = norm_of(change[j, :r]) / (size if size > 0.0 else 1.0), 0.0
+        output = max(output, OUTPUT_FLOOR * size)
+    third = abs(change[j, r + 1]) / (output if output > 0.0 else 1.0)
+    return max(first, second, third) + 0.0 * (first + second + third)
+
+
+@compiled
+def all_aligned(aims: Aims, network: Network, state: State) -> bool:
+    """Whether every targeted neuron's cosine with its target is at least the goal."""
+    r, some = state.y.shape[1] - 2, False
+    for j in range(len(state.y)):
+        if aims.targeted[j]:
+            some = True
+            along = dot(state.y[j, :r], aims.center[j])
+            size = 0.0
+            for c in range(r):
+                size += (aims.feature[c] * state.y[j, c]) ** 2
+            if along < aims.alignment * sqrt(size):
+                return False
+    return some
