@@ -44,6 +44,9 @@ def entry(function: Function) -> Function:
     Numba would take it from there while the time of the function's own file stands. What it calls is in other files too, so
     the stamp is made from all of them.
     """
-    dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    try:
+        dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    except RuntimeError:  # no folder that may be written to: then every process compiles for itself
+        return cast(Function, njit(no_cfunc_wrapper=True, **OPTIONS)(function))
     dispatcher._cache._cache_file._source_stamp = STAMP
     return cast(Function, dispatcher)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
 from flowsim.engine.numba import compiled
 
@@ -93,3 +94,12 @@ def test_what_compiled_code_calls_is_of_this_engine_or_of_formulas_that_are_cons
     assert {line for line in taken if not re.fullmatch(kinds, line)} == {
         "from ...problem.networks.tanh import LINEAR_BELOW"
     }
+
+
+def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    assert compiled.entry(double)(1.5) == 3.0
