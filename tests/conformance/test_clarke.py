@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import degenerate
 from support.clarke_reference import averaged, distance, euler, minimal_norm_subgradient
+from support.clusters import CLUSTERS
 from support.degenerate import problem_on
 from support.flown import flown
 from support.reference import Plain
@@ -18,31 +19,6 @@ import flowsim
 TINY = 1e-9
 TIMES = np.array([0.5, 1.0, 2.0, 4.0])
 BOTH = pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
-
-CLUSTERS = """
-seed = 1
-
-[data]
-dimension = 100
-positive = 3
-negative = 3
-centers = "equicorrelated"
-cosine = 0.3
-radius = 3.0
-noise = { per_coordinate = 0.5 }
-samples = 60
-
-[model]
-activation = "relu"
-width = 16
-bias = true
-
-[init]
-scale = 1e-2
-
-[loss]
-kind = "exponential"
-"""
 
 VARIANTS = [
     {"loss.kind": "square"},

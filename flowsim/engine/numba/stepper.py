@@ -317,8 +317,8 @@ def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -
 
 @inlined
 def _choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
-    """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than a few
-    tolerances."""
+    """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
+    stepped over."""
     r = work.direction.shape[1]
     tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
     for j in range(len(state.threshold)):
