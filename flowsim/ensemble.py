@@ -21,7 +21,6 @@ from .engine import Plan, make
 from .engine.threads import one_blas_thread
 from .engine.through import fly
 from .errors import FlowsimError
-from .observe import Recorder
 from .prepared import Prepared
 from .results import attributes, checkpoint, layout, open, status_attributes, write
 from .results.gathered import NOT_RUN, Gathered, Outcome
@@ -86,10 +85,7 @@ class Ensemble:
             return Outcome(Status("refused", str(error), "the other members are not concerned", 3))
         integrator = make(scenario, prepared.reduced, prepared.plan)
         flown = fly(integrator, self.instants, scenario.flow.until.steps, self.stopped)
-        recorder = Recorder(self.scenario, prepared.setting, prepared.selection)
-        recorder.keep_all(flown.snapshot, flown.numerics)
-        recorder.keep(flown.last, flown.report)
-        self.gathered.put(index, prepared.setting, recorder.trajectory(complete=False))
+        self.gathered.put(index, prepared.setting, prepared.selection, flown)
         status = judge(scenario, flown.report, self.seconds, bool(self.stopped[0]))
         assert status is not None, "a member has ended for no reason"
         plan = prepared.plan

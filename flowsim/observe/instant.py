@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ..engine import Snapshot, target_cluster
 from ..problem import Problem, Reduced
@@ -14,8 +13,8 @@ from ..problem.data.samples import Floats, Integers
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
-#: Instants are observed as many at a time as keep the largest array within this many bytes.
-BATCH_BYTES = 64 * 2**20
+#: Instants are observed as many at a time as keep the largest array within so many bytes: what a core has close by.
+BATCH_BYTES = 2**19
 TINY = np.finfo(float).tiny
 
 
@@ -93,24 +92,29 @@ class Instant:
 
     @cached_property
     def _pass(self) -> tuple[Floats, Floats]:
-        """(outputs (…, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
-        reduced, activation, snapshot = self.setting.reduced, self.setting.problem.activation, self.snapshot
+        """(outputs (…, k, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
+        problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
         weight = snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
-        outputs = np.empty((*weight.shape[:-1], len(reduced.targets)))
+        by_output = (*weight.shape[:-1], problem.outputs, -1)
+        outputs = np.empty((*by_output[:-1], len(reduced.targets)))
         active = np.zeros((*weight.shape, len(self.setting.membership)))
         for begin in range(0, len(reduced.targets), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            projection = reduced.inputs[rows] @ snapshot.direction.swapaxes(-1, -2)
+            projection = reduced.projections(snapshot.direction, rows)
             if snapshot.sliding is not None:  # exactly 0, but for rounding
-                projection[snapshot.sliding[..., rows].swapaxes(-1, -2)] = 0.0
-            response, _ = activation.response(projection, snapshot.log_norm[..., None, :], np)
-            outputs[..., rows] = (response @ weight[..., None])[..., 0]
-            active += (projection > 0).swapaxes(-1, -2).astype(float) @ self.setting.membership[:, rows].T
+                projection[snapshot.sliding[..., rows]] = 0.0
+            response, _ = problem.activation.response(projection, snapshot.log_norm[..., None], np)
+            parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
+            outputs[..., rows] = parts[..., 0, :]
+            if active.size:
+                active += (projection > 0).astype(float) @ self.setting.membership[:, rows].T
         return outputs, active
 
     @cached_property
     def outputs(self) -> Floats:
-        return representable(self._pass[0], self._log_scale)
+        """(…, n'), or (…, k, n') of a network with an output for each class"""
+        outputs = representable(self._pass[0], self._log_scale[..., None])
+        return outputs if self.setting.problem.loss.classes else outputs[..., 0, :]
 
     @property
     def active_fraction(self) -> Floats:
@@ -119,16 +123,31 @@ class Instant:
 
     @property
     def margin(self) -> Floats:
-        return self.setting.reduced.targets * self.outputs
+        """(…, n'): y f, or by how much the output of the sample's class is beyond the largest other"""
+        if not self.setting.problem.loss.classes:
+            return self.setting.reduced.targets * self.outputs
+        own = self.setting.reduced.targets == np.arange(self.setting.problem.outputs)[:, None]
+        others = np.where(own, -np.inf, self.outputs).max(axis=-2)
+        return self._of_own_class(self.outputs) - others
 
     @property
     def loss_derivative(self) -> Floats:
+        """(…, n'): in f, or in the output of the sample's class"""
         with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
-            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+            derivative = self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+        return self._of_own_class(derivative) if self.setting.problem.loss.classes else derivative
 
     @cached_property
     def log_loss(self) -> Floats:
         """(…): log of the training loss, exact where the loss underflows"""
         reduced = self.setting.reduced
         per_sample = self.setting.problem.loss.log_value(self.outputs, reduced.targets, np)
-        return np.asarray(logsumexp(per_sample, axis=-1, b=reduced.sample_weight))
+        top = per_sample.max(axis=-1, keepdims=True)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            return shift[..., 0] + np.log((np.exp(per_sample - shift) * reduced.sample_weight).sum(axis=-1))
+
+    def _of_own_class(self, values: Floats) -> Floats:
+        """(…, k, n') -> (…, n'): each sample's entry for its own class"""
+        own = self.setting.reduced.targets.astype(int)
+        return values[..., own, np.arange(len(own))]

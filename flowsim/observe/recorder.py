@@ -96,6 +96,18 @@ class Selection:
             )
         return cls(tuple(chosen), summarised, shapes, 8 * kept)
 
+    def observe(self, instant: Instant) -> dict[str, Floats]:
+        """name of the variable -> its values (T, …) at many instants"""
+        setting, values = instant.setting, {}
+        for observable in self.observables:
+            name, seen = observable.name, observable.value(instant)
+            if "sample" in observable.dims:
+                seen = seen[..., setting.reduced.representative]
+            if name in self.summarised:
+                name, seen = name + QUANTILE_SUFFIX, _quantiles(seen, setting)
+            values[name] = seen
+        return values
+
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
@@ -199,8 +211,7 @@ class Recorder:
         instant = Instant(self.setting, snapshots)
         first = self._log_losses[0] if self._times else float(instant.log_loss[0])
         self._log_losses = first, float(instant.log_loss[-1])
-        for observable in self.selection.observables:
-            name, values = self._values(observable, instant)
+        for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).extend(values)
         due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % _stride(self.scenario) == 0
         lifted = zip(*self.setting.reduced.lift(snapshots.direction[due]), strict=True)
@@ -250,23 +261,14 @@ class Recorder:
             if index < end and index % stride == 0:
                 self._weights[index] = (kept.direction[place], kept.bias[place])
 
-    def _values(self, observable: Observable, instant: Instant) -> tuple[str, Floats]:
-        """(name of the variable, its values (T, …) at many instants)"""
-        values = observable.value(instant)
-        if "sample" not in observable.dims:
-            return observable.name, values
-        values = values[..., self.setting.reduced.representative]
-        if observable.name in self.selection.summarised:
-            return observable.name + QUANTILE_SUFFIX, self._quantiles(values)
-        return observable.name, values
 
-    def _quantiles(self, values: Floats) -> Floats:
-        """Of (T, n): (T, K, quantile), or (T, quantile) where clusters are unknown"""
-        cluster = self.setting.problem.sample_cluster
-        count = len(self.setting.problem.centers)
-        if not count:
-            return _row_quantiles(values)
-        return np.stack([_row_quantiles(values[:, cluster == k]) for k in range(count)], axis=1)
+def _quantiles(values: Floats, setting: Setting) -> Floats:
+    """Of (T, n): (T, K, quantile), or (T, quantile) where clusters are unknown"""
+    count = len(setting.problem.centers)
+    if not count:
+        return _row_quantiles(values)
+    cluster = setting.problem.sample_cluster
+    return np.stack([_row_quantiles(values[:, cluster == k]) for k in range(count)], axis=1)
 
 
 def _row_quantiles(values: Floats) -> Floats:

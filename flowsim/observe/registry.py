@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine import cosines
-from ..problem.data.samples import Booleans, Floats
+from ..problem.data.samples import Floats, Integers
 from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
 
@@ -35,7 +35,7 @@ def _clusters(setting: Setting) -> bool:
 
 
 def _labels(setting: Setting) -> bool:
-    return bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
+    return setting.problem.loss.classes or bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
 
 
 def _balance(setting: Setting) -> bool:
@@ -47,23 +47,27 @@ def _kinked(setting: Setting) -> bool:
     return not setting.problem.activation.smooth
 
 
-def _log_mass(instant: Instant, members: Booleans) -> Floats:
-    """(…, rows): log of the sum of |w_j|^2 over each row's members (rows, m); no neuron is in two rows."""
-    doubled = 2 * instant.snapshot.log_norm
-    top = np.where(members, doubled[..., None, :], -np.inf).max(axis=-1, initial=-np.inf)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    # relative to the largest of its own row, which takes one exponential for each neuron
-    relative = np.exp(np.where(members.any(axis=0), doubled - shift @ members, -np.inf))
-    with np.errstate(divide="ignore"):
-        return shift + np.log((relative[..., None, :] * members).sum(axis=-1))
+def _log_mass(instant: Instant, group: Integers, groups: int) -> Floats:
+    """(…, groups): log of the sum of |w_j|^2 over the neurons of each group; group (m,): each neuron's, -1 for none."""
+    order = np.argsort(group, kind="stable")[(group < 0).sum() :]
+    mass = np.full((*instant.snapshot.log_norm.shape[:-1], groups), -np.inf)
+    if len(order):
+        present, start, count = np.unique(group[order], return_index=True, return_counts=True)
+        doubled = 2 * instant.snapshot.log_norm[..., order]
+        top = np.maximum.reduceat(doubled, start, axis=-1)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        relative = np.exp(doubled - np.repeat(shift, count, axis=-1))
+        with np.errstate(divide="ignore"):
+            mass[..., present] = shift + np.log(np.add.reduceat(relative, start, axis=-1))
+    return mass
 
 
 def _cluster_log_mass(instant: Instant) -> Floats:
-    return _log_mass(instant, instant.setting.target == np.arange(len(instant.setting.problem.centers))[:, None])
+    return _log_mass(instant, instant.setting.target, len(instant.setting.problem.centers))
 
 
 def _void_log_mass(instant: Instant) -> Floats:
-    return _log_mass(instant, instant.setting.target[None] < 0)[..., 0]
+    return _log_mass(instant, np.where(instant.setting.target < 0, 0, -1), 1)[..., 0]
 
 
 def _balance_drift(instant: Instant) -> Floats:

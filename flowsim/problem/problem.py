@@ -88,6 +88,16 @@ class Problem:
         return self.weights.output_sign * np.exp(self.weights.output_log)
 
     @property
+    def outputs(self) -> int:
+        """k: how many outputs the network has"""
+        return len(self.samples.centers) if self.loss.classes else 1
+
+    @property
+    def neuron_output(self) -> Integers:
+        """(m,): the output that each neuron is part of; as many neurons for each, in order"""
+        return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
+
+    @property
     def balanced(self) -> bool:
         """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
         conserved = self.trained_output and self.activation.homogeneity == 1 and self.activation.degree is not None

@@ -63,7 +63,10 @@ class Reduced:
 
     def center_products(self, direction: Floats) -> Floats:
         """(…, m, K): <w_j, mu_k> for the neurons with these coordinates (…, m, r), biases left out."""
-        return direction @ self.center.T + direction[..., -1:] * self.outside_center
+        products = direction @ self.center.T
+        if self.projected:
+            products += direction[..., -1:] * self.outside_center
+        return products
 
     @property
     def feature_coordinates(self) -> Floats:
@@ -75,7 +78,12 @@ class Reduced:
 
     def feature_norms(self, direction: Floats) -> Floats:
         """(…, m): norm of the neurons with these coordinates (…, m, r), biases left out."""
-        return np.linalg.norm(direction * self.feature_coordinates, axis=-1)
+        features = direction * self.feature_coordinates if self.problem.bias else direction
+        return np.sqrt(np.einsum("...c,...c->...", features, features))
+
+    def projections(self, direction: Floats, rows: slice) -> Floats:
+        """(…, m, rows): products of the neurons with these coordinates (…, m, r) with some of the inputs."""
+        return direction @ self.inputs[rows].T
 
     @property
     def _rank(self) -> int:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..observe import NUMERICS, Selection, Setting, Trajectory, snapshot_indices
-from ..problem.data.samples import Floats
+from ..engine import Snapshot
+from ..engine.integrator import Flown
+from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
+from ..problem.data.samples import Booleans, Floats
 from ..scenario import Scenario
 from ..status import Status
 from . import layout
@@ -53,15 +57,18 @@ class Outcome:
 @dataclass(frozen=True)
 class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
-    where a member did not get; the last weights of a member are those where it stopped. final: variable, or name of
-    NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. outcomes: of every
-    member. Members may be put by several threads at once.
+    where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
+    name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. outcomes: of
+    every member. there (members,): which have been put; the arrays of others hold anything. Members may be put by several
+    threads at once.
     """
 
     trajectory: Trajectory
     final: dict[str, Floats]
     known: dict[str, NDArray[Any]]
     outcomes: list[Outcome]
+    there: Booleans
+    writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
     def empty(cls, scenario: Scenario, setting: Setting, selection: Selection, instants: Floats) -> Gathered:
@@ -83,27 +90,42 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members)
+        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_))
 
-    def put(self, member: int, setting: Setting, kept: Trajectory) -> None:
-        """Fill in a member's arrays; the last instant of `kept` is where it stopped, those before it are on the grid."""
-        reached, mine = len(kept.time) - 1, self.trajectory
-        for name, values in kept.variables.items():
-            mine.variables[name][member, :reached] = values[:-1]
-            self.final[name][member] = values[-1]
-        for name, counts in kept.numerics.items():
-            mine.numerics[name][member, :reached] = counts[:-1]
-            self.final[name][member] = counts[-1]
-        places = {int(place): index for index, place in enumerate(kept.kept_weights)}
-        last = len(mine.kept_weights) - 1
-        for slot, place in enumerate(mine.kept_weights.tolist()):
-            if slot == last or place < reached:
-                index = -1 if slot == last else places[place]
-                mine.direction[member, slot] = kept.direction[index]
-                mine.bias[member, slot] = kept.bias[index]
-        for name, values in layout.coordinates(setting).items():
-            if _by_member(self.known[name], name):
-                self.known[name][member] = values
+    def put(self, member: int, setting: Setting, selection: Selection, flown: Flown) -> None:
+        """Fill in a member's arrays: what is observed of the instants it reached, and of where it stopped."""
+        reached, mine = len(flown.snapshot.time), self.trajectory
+        parts = [slice(begin, min(begin + setting.batch, reached)) for begin in range(0, reached, setting.batch)]
+        observed = [selection.observe(Instant(setting, flown.snapshot[part])) for part in parts]
+        last = selection.observe(Instant(setting, Snapshot.stack([flown.last])))
+        slots = mine.kept_weights[:-1]
+        there = np.flatnonzero(slots < reached)
+        weights = setting.reduced.lift(
+            np.concatenate([flown.snapshot.direction[slots[there]], flown.last.direction[None]])
+        )
+        with self.writing:
+            if reached < len(mine.time):
+                self._clear(member)
+            for part, values in zip(parts, observed, strict=True):
+                for name, array in mine.variables.items():
+                    array[member, part] = values[name]
+            for name in mine.variables:
+                self.final[name][member] = last[name][0]
+            for name in NUMERICS:
+                mine.numerics[name][member, :reached] = flown.numerics[name]
+                self.final[name][member] = getattr(flown.report, name)
+            if len(mine.kept_weights):
+                filled = [*there, len(slots)]
+                mine.direction[member, filled], mine.bias[member, filled] = weights
+            for name, values in layout.coordinates(setting).items():
+                if _by_member(self.known[name], name):
+                    self.known[name][member] = values
+            self.there[member] = True
+
+    def _clear(self, member: int) -> None:
+        for _, array in self._arrays():
+            if array.dtype == float:
+                array[member] = np.nan
 
     def restore(self, tree: xr.DataTree) -> None:
         """Take over the members that are done from a result of the same ensemble."""
@@ -117,6 +139,7 @@ class Gathered:
         for name, array in self._arrays():
             if name in saved:
                 array[done] = saved[name].values[done]
+        self.there[done] = True
         for member in np.flatnonzero(done):
             name, cause, code, stop_time, engine, solver, coordinates = (facts[name][member] for name in MEMBERS)
             status = Status(str(name), str(cause), exit_code=int(code))
@@ -124,6 +147,9 @@ class Gathered:
 
     def groups(self, bias: bool) -> dict[str, xr.Dataset]:
         """The root group of the result, and `final` and `numerics`; bias: whether neurons have one."""
+        with self.writing:
+            for member in np.flatnonzero(~self.there).tolist():
+                self._clear(member)
         counts = layout.numerics(self.trajectory)
         facts = {name: np.array([outcome.facts[name] for outcome in self.outcomes]) for name in MEMBERS}
         of_members = {
@@ -153,4 +179,5 @@ def _by_member(values: NDArray[Any], name: str) -> bool:
 
 
 def _nothing(*shape: int) -> Floats:
-    return np.full(shape, np.nan)
+    """Room that is not touched before something is put there."""
+    return np.empty(shape)

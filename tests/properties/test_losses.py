@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from flowsim.problem.losses import LOSSES
 
-every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
+SCALAR = {name: loss for name, loss in LOSSES.items() if not loss.classes}
+every_loss = pytest.mark.parametrize("loss", SCALAR.values(), ids=list(SCALAR))
 outputs = st.floats(-30, 30)
 signs = st.sampled_from([1.0, -1.0])
 
@@ -61,3 +62,36 @@ def test_the_derivative_pulls_towards_the_label_and_depends_on_the_margin_only(n
     pull = evaluate(LOSSES[name].derivative, target * margin, target)
     assert pull * target <= 0
     assert pull == -target * abs(evaluate(LOSSES[name].derivative, margin, 1.0))
+
+
+class TestCrossEntropy:
+    """(k, n) outputs of n = 1 sample."""
+
+    loss = LOSSES["cross_entropy"]
+    some_outputs = st.lists(st.floats(-30, 30), min_size=2, max_size=5)
+
+    def of(self, function, outputs, own):
+        return function(np.array(outputs)[:, None], np.array([float(own)]), np)[..., 0]
+
+    @given(outputs=some_outputs, own=st.integers(0, 1))
+    def test_value_and_logarithm_are_minus_log_softmax(self, outputs, own):
+        expected = np.logaddexp.reduce(outputs) - outputs[own]
+        assert self.of(self.loss.value, outputs, own) == pytest.approx(expected, rel=1e-9, abs=1e-13)
+        if expected > 1e-6:
+            assert self.of(self.loss.log_value, outputs, own) == pytest.approx(np.log(expected), rel=1e-8, abs=1e-8)
+
+    @given(outputs=some_outputs, own=st.integers(0, 1))
+    def test_the_derivative_is_the_slope_in_every_output(self, outputs, own):
+        found, step = self.of(self.loss.derivative, outputs, own), 1e-5
+        for place in range(len(outputs)):
+            up, down = (np.array(outputs) + sign * step * np.eye(len(outputs))[place] for sign in (1, -1))
+            slope = (self.of(self.loss.value, up, own) - self.of(self.loss.value, down, own)) / (2 * step)
+            assert found[place] == pytest.approx(slope, abs=1e-8)
+        assert found.sum() == pytest.approx(0, abs=1e-15)
+
+    @given(margin=st.floats(40, 1e5), own=st.integers(0, 1))
+    def test_two_classes_far_apart_are_as_exact_as_the_logistic_loss(self, margin, own):
+        outputs = np.where(np.arange(2) == own, margin, 0.0)
+        assert self.of(self.loss.log_value, outputs, own) == pytest.approx(-margin, rel=1e-15)
+        if margin < 700:
+            assert self.of(self.loss.derivative, outputs, own)[own] == pytest.approx(-np.exp(-margin), rel=1e-12)

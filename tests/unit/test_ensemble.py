@@ -418,7 +418,7 @@ def test_a_defect_in_one_member_ends_the_ensemble(small, monkeypatch):
     def keep(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(ensemble.Recorder, "keep_all", keep)
+    monkeypatch.setattr(ensemble.Gathered, "put", keep)
     with pytest.raises(ZeroDivisionError):
         flowsim.run(small(seed=[0, 1, 2]))
 

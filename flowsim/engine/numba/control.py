@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import compiled, inlined
 from .field import dot, norm_of
-from .layout import Aims, Network, State, Work
+from .layout import Aims, Network, State
 from .tableau import Tableau
 
 #: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
@@ -24,29 +24,42 @@ def add(factor: float, first: Floats, second: Floats) -> None:
 
 
 @compiled
-def step_error(tableau: Tableau, length: float, rtol: float, network: Network, state: State, work: Work) -> float:
-    """The largest local error of any neuron, relative to that neuron, inf where it is not finite. The state after the step
-    is in work.stage."""
-    worst, m = 0.0, len(state.y)
-    rows = work.estimate
-    for which in range(2):
-        flat = rows[which].reshape(state.y.size)
-        flat[:] = 0.0
-        for stage in range(tableau.stages):
-            if tableau.error[which, stage] != 0.0:
-                add(length * tableau.error[which, stage], state.k[stage].reshape(state.y.size), flat)
-    for j in range(m):
-        least = 0.0 if network.polar else least_size(rtol, work.output[j])
-        fifth = relative(j, state.y_begin, work.stage, rows[0], least, network.polar)
-        third = (
-            relative(j, state.y_begin, work.stage, rows[1], least, network.polar) if tableau.error[1, 0] != 0.0 else 0.0
-        )
-        # Hairer's combination of two estimates (dop853); a pair with one has third = 0
-        error = fifth if third == 0.0 else fifth * fifth / sqrt(fifth * fifth + 0.01 * third * third)
+def step_error(
+    length: float,
+    rtol: float,
+    polar: bool,
+    tableau: Tableau,
+    k: Floats,
+    before: Floats,
+    after: Floats,
+    output: Floats,
+    estimate: Floats,
+) -> float:
+    """The largest local error of any neuron, relative to that neuron, inf where it is not finite."""
+    worst, single = 0.0, tableau.error[1, 0] == 0.0
+    for which in range(1 if single else 2):
+        combine(tableau.error[which], length, k, estimate[which])
+    for j in range(len(before)):
+        least = 0.0 if polar else least_size(rtol, output[j])
+        error = relative(j, before, after, estimate[0], least, polar)
+        if not single:
+            # Hairer's combination of two estimates (dop853)
+            third = relative(j, before, after, estimate[1], least, polar)
+            error = error if third == 0.0 else error * error / sqrt(error * error + 0.01 * third * third)
         if not isfinite(error):
             return inf
         worst = max(worst, error)
     return worst
+
+
+@compiled
+def combine(coefficients: Floats, length: float, k: Floats, out: Floats) -> None:
+    """length times the combination of the stages k, into out."""
+    flat = out.reshape(out.size)
+    flat[:] = 0.0
+    for stage in range(len(coefficients)):
+        if coefficients[stage] != 0.0:
+            add(length * coefficients[stage], k[stage].reshape(out.size), flat)
 
 
 @compiled
@@ -55,7 +68,7 @@ def least_size(rtol: float, output: float) -> float:
     return ROUNDING / rtol * output
 
 
-@compiled
+@inlined
 def relative(j: int, before: Floats, after: Floats, change: Floats, least: float, polar: bool) -> float:
     """The size of a change of neuron j, relative to the neuron: angle, log norm and output weight, the largest; nan where
     one is."""

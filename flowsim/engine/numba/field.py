@@ -11,7 +11,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import compiled, inlined
 from .formulas import (
     LEAKY,
     POWER,
@@ -19,10 +19,10 @@ from .formulas import (
     add_leaky,
     add_power,
     add_tanh,
-    loss_derivative,
     pull_leaky,
     pull_power,
     pull_tanh,
+    set_pull,
 )
 from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Work
 
@@ -61,21 +61,15 @@ def norm_of(row: Floats) -> float:
     return largest * sqrt(total)
 
 
-@compiled
+@inlined
 def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
-    """Direction, log norm and ratio v/|w| of every neuron, and the factor of its response in the output."""
+    """Direction, norm and ratio v/|w| of every neuron, and the factor of its response in the output."""
     m, r = work.direction.shape
+    normalised(y, work.direction, work.norm)
     free = network.trained and not network.balanced
     for j in range(m):
-        square = 0.0
-        for c in range(r):
-            square += y[j, c] * y[j, c]
-        size = sqrt(square) if SMALLEST_SQUARE < square < LARGEST_SQUARE else norm_of(y[j, :r])
-        scale = size if size > 0.0 else 1.0
-        for c in range(r):
-            work.direction[j, c] = y[j, c] / scale
         if network.polar:
-            work.log_norm[j] = y[j, r]
+            work.log_norm[j], work.norm[j] = y[j, r], exp(y[j, r])
             if free:
                 work.ratio[j] = y[j, r + 1]
             elif network.balanced:
@@ -83,13 +77,41 @@ def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
             else:
                 work.ratio[j] = data.output_sign[j] * exp(data.output_log[j] - y[j, r])
         else:
-            work.log_norm[j] = log(scale)
+            size = work.norm[j]
+            if size == 0.0:
+                work.norm[j] = 1.0
             fixed = data.output_sign[j] * exp(data.output_log[j])
-            work.ratio[j] = (y[j, r + 1] if network.trained else fixed) / scale
-            work.output[j] = abs(work.ratio[j]) * scale
+            work.log_norm[j], work.ratio[j] = (
+                log(work.norm[j]),
+                (y[j, r + 1] if network.trained else fixed) / work.norm[j],
+            )
+            work.output[j] = abs(work.ratio[j]) * work.norm[j]
             if network.kinked:
                 work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
-        work.factor[j] = work.ratio[j] * exp((network.homogeneity + 1.0) * work.log_norm[j])
+        if network.homogeneity == 1.0:
+            work.factor[j] = work.ratio[j] * work.norm[j] * work.norm[j]
+        else:
+            work.factor[j] = work.ratio[j] * exp((network.homogeneity + 1.0) * work.log_norm[j])
+
+
+@compiled
+def normalised(y: Floats, direction: Floats, norm: Floats) -> None:
+    """The rows' first entries as unit vectors (m, r), a row of zeros as it is, and their norms (m,)."""
+    m, r = direction.shape
+    for j in range(m):
+        square = 0.0
+        for c in range(r):
+            square += y[j, c] * y[j, c]
+        norm[j] = sqrt(square)
+        if SMALLEST_SQUARE < square < LARGEST_SQUARE:
+            inverse = 1.0 / norm[j]
+            for c in range(r):
+                direction[j, c] = y[j, c] * inverse
+        else:
+            norm[j] = norm_of(y[j, :r])
+            scale = norm[j] if norm[j] > 0.0 else 1.0
+            for c in range(r):
+                direction[j, c] = y[j, c] / scale
 
 
 @compiled
@@ -102,43 +124,51 @@ def evaluate(
     of all others are set to the sign.
     """
     unit(y, network, data, work)
-    np.dot(work.direction, data.inputs.T, work.pre)
-    _outputs(look, network, data, state, work)
-    for i in range(len(data.targets)):
-        work.pull[i] = -data.weight[i] * loss_derivative(network.loss, work.outputs[i], data.targets[i])
-    _pulls(network, data, state, work)
-    np.dot(work.pre, data.inputs, work.force)
-    velocities(0, len(y), out, slot, network, data, state, work)
+    if network.kinked:
+        np.dot(work.direction, data.inputs.T, work.pre)
+        _gated_outputs(look, network, data, state, work)
+    else:
+        np.dot(data.inputs, work.direction.T, work.pre)
+        _outputs(network, data, work)
+    set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
+    if network.kinked:
+        _gated_pulls(network, data, state, work)
+        np.dot(work.pre, data.inputs, work.force)
+        velocities(0, len(y), out, slot, network, data, state, work)
+    else:
+        _pulls(network, data, work)
+        np.dot(work.pre.T, data.inputs, work.force)
+        force, ratio = work.force, work.ratio
+        move(0, len(y), network, force, force, work.direction, ratio, work.log_norm, work.norm, work.total, out)
     state.counts[EVALUATIONS] += 1
 
 
-@compiled
-def _outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
-    """f(x_i) from the pre-activations."""
-    work.outputs[:] = 0.0
-    if network.kinked:
-        _gated_outputs(look, network, data, state, work)
-    elif network.activation == LEAKY:
-        add_leaky(work.pre, network.slope, work.factor, work.outputs)
+@inlined
+def _outputs(network: Network, data: Data, work: Work) -> None:
+    """f(x_i) from the pre-activations, of a network without gates."""
+    if network.activation == LEAKY:
+        add_leaky(work.pre, network.slope, work.factor, data.output_start, work.outputs)
     elif network.activation == POWER:
-        add_power(work.pre, network.degree, work.factor, work.outputs)
+        add_power(work.pre, network.degree, work.factor, data.output_start, work.outputs)
     else:
-        add_tanh(work.pre, work.log_norm, work.factor, work.outputs)
+        add_tanh(work.pre, work.log_norm, work.norm, work.factor, data.output_start, work.outputs)
 
 
-@compiled
+@inlined
 def _gated_outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
     """f(x_i) by the gates, and the misfits of these."""
+    work.outputs[:] = 0.0
     for j in range(len(work.pre)):
         row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
+        outputs, strength = work.outputs[data.output_index[j]], state.strength[data.output_index[j]]
         factor, width = work.factor[j], ON_PLANE * work.reach[j]
         for i in range(len(row)):
             level = width * data.norm[i]
-            kept = state.strength[i] > threshold
+            kept = strength[i] > threshold
             if look > 0.0 and not kept and abs(row[i]) > level:
                 gate[i] = row[i] > 0.0
             active = gate[i] == 1 if kept or abs(row[i]) <= level else row[i] > 0.0
-            work.outputs[i] += factor * row[i] * (1.0 if active else network.slope)
+            outputs[i] += factor * row[i] * (1.0 if active else network.slope)
             if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
                 found = state.counts[CANDIDATE]
                 if found < CANDIDATES:
@@ -146,79 +176,101 @@ def _gated_outputs(look: float, network: Network, data: Data, state: State, work
                 state.counts[CANDIDATE] = found + 1
 
 
-@compiled
-def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
-    """Turn pre-activations into slope times pull, in place."""
-    if network.kinked:
-        _gated_pulls(network, data, state, work)
-    elif network.activation == LEAKY:
-        pull_leaky(work.pre, network.slope, work.pull)
+@inlined
+def _pulls(network: Network, data: Data, work: Work) -> None:
+    """Turn pre-activations into slope times pull, in place, of a network without gates."""
+    if network.activation == LEAKY:
+        pull_leaky(work.pre, network.slope, data.output_start, work.pull)
     elif network.activation == POWER:
-        pull_power(work.pre, network.degree, work.pull)
+        pull_power(work.pre, network.degree, data.output_start, work.pull)
     else:
-        pull_tanh(work.pre, work.log_norm, work.pull, work.total)
+        pull_tanh(work.pre, work.log_norm, work.norm, data.output_start, work.pull, work.total)
 
 
-@compiled
+@inlined
 def _gated_pulls(network: Network, data: Data, state: State, work: Work) -> None:
     for j in range(len(work.pre)):
         row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
+        pull, strength = work.pull[data.output_index[j]], state.strength[data.output_index[j]]
         width = ON_PLANE * work.reach[j]
         for i in range(len(row)):
-            kept = state.strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
+            kept = strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
             active = gate[i] == 1 if kept else row[i] > 0.0
-            row[i] = work.pull[i] * (1.0 if active else network.slope)
+            row[i] = pull[i] * (1.0 if active else network.slope)
 
 
 @compiled
 def velocities(
     begin: int, end: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work
 ) -> None:
-    """The velocities of a range of neurons from their forces, into their rows of out."""
-    r, u = work.direction.shape[1], work.direction
+    """The velocities of a range of neurons with gates from their forces, into their rows of out."""
+    r = work.direction.shape[1]
+    for j in range(begin, end):
+        out[j, :r] = work.force[j]
+        if state.slide_count[j] > 0:
+            _project(j, out[j], slot, network, data, state, work)
+        if not network.polar and norm_of(work.direction[j]) == 0.0 and _rounding(j, out[j, :r], data, work):
+            out[j, :r] = 0.0  # it rests at 0
+    move(begin, end, network, out, work.force, work.direction, work.ratio, work.log_norm, work.norm, work.total, out)
+
+
+@compiled
+def move(
+    begin: int,
+    end: int,
+    network: Network,
+    allowed: Floats,
+    force: Floats,
+    direction: Floats,
+    ratio: Floats,
+    log_norm: Floats,
+    norm: Floats,
+    response: Floats,
+    out: Floats,
+) -> None:
+    """Forces (m, r), and the part of them that neurons may follow, as velocities of a range of neurons.
+
+    It has the arrays, not the tuples that hold them: those would have to be copied for every call.
+    """
+    r = direction.shape[1]
     free = network.trained and not network.balanced
     for j in range(begin, end):
         along = 0.0
         for c in range(r):
-            out[j, c] = work.force[j, c]
-            along += work.force[j, c] * u[j, c]
-        total = along / network.degree if network.activation != TANH else work.total[j]
+            along += force[j, c] * direction[j, c]
+        total = along / network.degree if network.activation != TANH else response[j]
         radial = network.homogeneity * total if network.activation != TANH else along
-        scale = exp((network.homogeneity - 1.0) * work.log_norm[j])
-        gain = work.ratio[j] * scale
-        if network.kinked and state.slide_count[j] > 0:
-            _project(j, out[j], slot, network, data, state, work)
-        if network.kinked and not network.polar and norm_of(u[j]) == 0.0 and _rounding(out[j, :r], data, work):
-            out[j, :r] = 0.0  # it rests at 0
+        scale = 1.0 if network.homogeneity == 1.0 else exp((network.homogeneity - 1.0) * log_norm[j])
+        gain = ratio[j] * scale
         if network.polar:
             for c in range(r):
-                out[j, c] = gain * (out[j, c] - along * u[j, c])
+                out[j, c] = gain * (allowed[j, c] - along * direction[j, c])
             out[j, r] = gain * radial
-            out[j, r + 1] = scale * total - work.ratio[j] * out[j, r] if free else 0.0
+            out[j, r + 1] = scale * total - ratio[j] * out[j, r] if free else 0.0
         else:
-            norm = exp(work.log_norm[j])
+            gain, rest = norm[j] * gain, radial - along
             for c in range(r):
-                out[j, c] = norm * gain * (out[j, c] + (radial - along) * u[j, c])
+                out[j, c] = gain * (allowed[j, c] + rest * direction[j, c])
             out[j, r] = 0.0
-            out[j, r + 1] = norm * scale * total if network.trained else 0.0
+            out[j, r + 1] = norm[j] * scale * total if network.trained else 0.0
 
 
 @compiled
-def _rounding(force: Floats, data: Data, work: Work) -> bool:
-    """Whether a force is nothing but what is left of larger ones that cancel."""
-    total = 0.0
-    for i in range(len(work.pull)):
-        total += abs(work.pull[i]) * data.norm[i]
+def _rounding(j: int, force: Floats, data: Data, work: Work) -> bool:
+    """Whether a force on neuron j is nothing but what is left of larger ones that cancel."""
+    pull, total = work.pull[data.output_index[j]], 0.0
+    for i in range(len(pull)):
+        total += abs(pull[i]) * data.norm[i]
     return norm_of(force) <= RESTING * total
 
 
 @compiled
-def plane_pull(h: int, data: Data, work: Work) -> float:
-    """sum of |factor_i| p_i over the samples of a plane: how far its gate moves the force along the plane's normal."""
-    total = 0.0
+def plane_pull(j: int, h: int, data: Data, work: Work) -> float:
+    """sum of |factor_i| p_i over the samples of a plane: how far its gate moves neuron j's force along the normal."""
+    pull, total = work.pull[data.output_index[j]], 0.0
     for place in range(data.member_start[h], data.member_start[h + 1]):
         i = data.member[place]
-        total += abs(data.factor[i]) * work.pull[i]
+        total += abs(data.factor[i]) * pull[i]
     return total
 
 
@@ -243,4 +295,4 @@ def _project(j: int, row: Floats, slot: int, network: Network, data: Data, state
         z[k] /= state.triangle[j, k, k]
     for k in range(count):
         z[k] *= sign
-        cap[k] = -sign * (1.0 - network.slope) * plane_pull(state.slide_plane[j, k], data, work)
+        cap[k] = -sign * (1.0 - network.slope) * plane_pull(j, state.slide_plane[j, k], data, work)

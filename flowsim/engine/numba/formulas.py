@@ -1,19 +1,22 @@
-"""Activations and losses as compiled code, activations over all pre-activations (m, n) at once."""
+"""Activations and losses as compiled code, activations over all pre-activations (n, m) at once.
+
+start (k + 1,): the neurons of output k are those from start[k] to start[k + 1].
+"""
 
 from __future__ import annotations
 
 from math import exp, inf, log, log1p, tanh
 
-from ...problem.data.samples import Floats
+from ...problem.data.samples import Floats, Integers
 from ...problem.networks.tanh import LINEAR_BELOW
 from .compiled import compiled
 
 LEAKY, POWER, TANH = range(3)
-SQUARE, LOGISTIC, EXPONENTIAL = range(3)
+SQUARE, LOGISTIC, EXPONENTIAL, CROSS_ENTROPY = range(4)
 
 #: name -> code. Every activation of degree 1 is the leaky one with its slope.
 ACTIVATION_CODES = {"relu": LEAKY, "leaky_relu": LEAKY, "prelu": POWER, "relu_power": POWER, "tanh": TANH}
-LOSS_CODES = {"square": SQUARE, "logistic": LOGISTIC, "exponential": EXPONENTIAL}
+LOSS_CODES = {"square": SQUARE, "logistic": LOGISTIC, "exponential": EXPONENTIAL, "cross_entropy": CROSS_ENTROPY}
 
 
 @compiled
@@ -29,76 +32,85 @@ def power(base: float, exponent: float) -> float:
 
 
 @compiled
-def add_power(pre: Floats, degree: float, factor: Floats, outputs: Floats) -> None:
-    """outputs (n,) += sum over rows of factor (m,) max(pre, 0)^degree"""
-    m, n = pre.shape
-    for j in range(m):
-        if degree == 3.0:  # a loop of its own, which the compiler turns into vector instructions
-            for i in range(n):
-                positive = max(pre[j, i], 0.0)
-                outputs[i] += factor[j] * positive * positive * positive
-        else:
-            for i in range(n):
-                if pre[j, i] > 0.0:
-                    outputs[i] += factor[j] * power(pre[j, i], degree)
-
-
-@compiled
-def pull_power(pre: Floats, degree: float, pull: Floats) -> None:
-    """pre <- degree max(pre, 0)^(degree - 1) pull (n,)"""
-    m, n = pre.shape
-    for j in range(m):
-        if degree == 3.0:
-            for i in range(n):
-                positive = max(pre[j, i], 0.0)
-                pre[j, i] = 3.0 * positive * positive * pull[i]
-        else:
-            for i in range(n):
-                pre[j, i] = degree * power(pre[j, i], degree - 1.0) * pull[i] if pre[j, i] > 0.0 else 0.0
-
-
-@compiled
-def add_leaky(pre: Floats, slope: float, factor: Floats, outputs: Floats) -> None:
-    """outputs (n,) += sum over rows of factor (m,) max(pre, slope pre)"""
-    m, n = pre.shape
-    for j in range(m):
-        for i in range(n):
-            outputs[i] += factor[j] * pre[j, i] * (1.0 if pre[j, i] > 0.0 else slope)
-
-
-@compiled
-def pull_leaky(pre: Floats, slope: float, pull: Floats) -> None:
-    """pre <- 1 or slope, by its sign, times pull (n,)"""
-    m, n = pre.shape
-    for j in range(m):
-        for i in range(n):
-            pre[j, i] = pull[i] * (1.0 if pre[j, i] > 0.0 else slope)
-
-
-@compiled
-def add_tanh(pre: Floats, log_norm: Floats, factor: Floats, outputs: Floats) -> None:
-    """outputs (n,) += sum over rows of factor (m,) tanh(|w| pre) / |w|"""
-    m, n = pre.shape
-    for j in range(m):
-        norm = exp(log_norm[j])
-        for i in range(n):
-            outputs[i] += factor[j] * (pre[j, i] if log_norm[j] < LINEAR_BELOW else tanh(norm * pre[j, i]) / norm)
-
-
-@compiled
-def pull_tanh(pre: Floats, log_norm: Floats, pull: Floats, total: Floats) -> None:
-    """pre <- tanh'(|w| pre) pull (n,); total (m,) <- the sums of tanh(|w| pre) pull / |w|"""
-    m, n = pre.shape
-    for j in range(m):
-        norm, total[j] = exp(log_norm[j]), 0.0
-        for i in range(n):
-            if log_norm[j] < LINEAR_BELOW:
-                total[j] += pre[j, i] * pull[i]
-                pre[j, i] = pull[i]
+def add_power(pre: Floats, degree: float, factor: Floats, start: Integers, outputs: Floats) -> None:
+    """outputs (k, n) <- sums over each output's neurons of factor (m,) max(pre, 0)^degree"""
+    for i in range(len(pre)):
+        for k in range(len(outputs)):
+            row, part, total = pre[i, start[k] : start[k + 1]], factor[start[k] : start[k + 1]], 0.0
+            if degree == 3.0:  # a loop of its own, which the compiler turns into vector instructions
+                for j in range(len(row)):
+                    positive = max(row[j], 0.0)
+                    total += part[j] * positive * positive * positive
             else:
-                value = tanh(norm * pre[j, i])
-                total[j] += value / norm * pull[i]
-                pre[j, i] = (1.0 - value * value) * pull[i]
+                for j in range(len(row)):
+                    if row[j] > 0.0:
+                        total += part[j] * power(row[j], degree)
+            outputs[k, i] = total
+
+
+@compiled
+def pull_power(pre: Floats, degree: float, start: Integers, pull: Floats) -> None:
+    """pre <- degree max(pre, 0)^(degree - 1) pull (k, n)"""
+    for i in range(len(pre)):
+        for k in range(len(pull)):
+            row, strength = pre[i, start[k] : start[k + 1]], degree * pull[k, i]
+            if degree == 3.0:
+                for j in range(len(row)):
+                    positive = max(row[j], 0.0)
+                    row[j] = positive * positive * strength
+            else:
+                for j in range(len(row)):
+                    row[j] = power(row[j], degree - 1.0) * strength if row[j] > 0.0 else 0.0
+
+
+@compiled
+def add_leaky(pre: Floats, slope: float, factor: Floats, start: Integers, outputs: Floats) -> None:
+    """outputs (k, n) <- sums over each output's neurons of factor (m,) max(pre, slope pre)"""
+    for i in range(len(pre)):
+        for k in range(len(outputs)):
+            row, part, total = pre[i, start[k] : start[k + 1]], factor[start[k] : start[k + 1]], 0.0
+            for j in range(len(row)):
+                total += part[j] * max(row[j], slope * row[j])
+            outputs[k, i] = total
+
+
+@compiled
+def pull_leaky(pre: Floats, slope: float, start: Integers, pull: Floats) -> None:
+    """pre <- 1 or slope, by its sign (1 at 0), times pull (k, n)"""
+    for i in range(len(pre)):
+        for k in range(len(pull)):
+            row, above, below = pre[i, start[k] : start[k + 1]], pull[k, i], slope * pull[k, i]
+            for j in range(len(row)):
+                row[j] = above if row[j] >= 0.0 else below
+
+
+@compiled
+def add_tanh(pre: Floats, log_norm: Floats, norm: Floats, factor: Floats, start: Integers, outputs: Floats) -> None:
+    """outputs (k, n) <- sums over each output's neurons of factor (m,) tanh(|w| pre) / |w|"""
+    for i in range(len(pre)):
+        for k in range(len(outputs)):
+            total = 0.0
+            for j in range(start[k], start[k + 1]):
+                bent = pre[i, j] if log_norm[j] < LINEAR_BELOW else tanh(norm[j] * pre[i, j]) / norm[j]
+                total += factor[j] * bent
+            outputs[k, i] = total
+
+
+@compiled
+def pull_tanh(pre: Floats, log_norm: Floats, norm: Floats, start: Integers, pull: Floats, total: Floats) -> None:
+    """pre <- tanh'(|w| pre) pull (k, n); total (m,) <- the sums of tanh(|w| pre) pull / |w|"""
+    total[:] = 0.0
+    for i in range(len(pre)):
+        for k in range(len(pull)):
+            strength = pull[k, i]
+            for j in range(start[k], start[k + 1]):
+                if log_norm[j] < LINEAR_BELOW:
+                    total[j] += pre[i, j] * strength
+                    pre[i, j] = strength
+                else:
+                    value = tanh(norm[j] * pre[i, j])
+                    total[j] += value / norm[j] * strength
+                    pre[i, j] = (1.0 - value * value) * strength
 
 
 @compiled
@@ -134,13 +146,58 @@ def log_loss_value(loss: int, output: float, target: float) -> float:
 
 @compiled
 def log_loss(loss: int, outputs: Floats, targets: Floats, weight: Floats) -> float:
-    """log of the training loss"""
+    """log of the training loss; outputs (k, n)"""
     top = -inf
-    for i in range(len(outputs)):
-        top = max(top, log_loss_value(loss, outputs[i], targets[i]) + log(weight[i]))
+    for i in range(len(targets)):
+        top = max(top, _log_value(loss, outputs, targets, i) + log(weight[i]))
     if top == -inf:
         return top
     total = 0.0
-    for i in range(len(outputs)):
-        total += exp(log_loss_value(loss, outputs[i], targets[i]) + log(weight[i]) - top)
+    for i in range(len(targets)):
+        total += exp(_log_value(loss, outputs, targets, i) + log(weight[i]) - top)
     return top + log(total)
+
+
+@compiled
+def _log_value(loss: int, outputs: Floats, targets: Floats, i: int) -> float:
+    if loss == CROSS_ENTROPY:
+        return log_loss_value(LOGISTIC, class_margin(outputs, targets, i), 1.0)
+    return log_loss_value(loss, outputs[0, i], targets[i])
+
+
+@compiled
+def class_margin(outputs: Floats, targets: Floats, i: int) -> float:
+    """f_y - log of the sum of e^f over all other outputs, at sample i; cross entropy is log(1 + e^-this)."""
+    own, top = int(targets[i]), -inf
+    for k in range(len(outputs)):
+        if k != own:
+            top = max(top, outputs[k, i])
+    if top == -inf:
+        return inf
+    total = 0.0
+    for k in range(len(outputs)):
+        if k != own:
+            total += exp(outputs[k, i] - top)
+    return outputs[own, i] - top - log(total)
+
+
+@compiled
+def set_pull(loss: int, outputs: Floats, targets: Floats, weight: Floats, pull: Floats) -> None:
+    """pull (k, n) <- -weight dl/df for outputs (k, n)"""
+    if loss != CROSS_ENTROPY:
+        for i in range(len(targets)):
+            pull[0, i] = -weight[i] * loss_derivative(loss, outputs[0, i], targets[i])
+        return
+    for i in range(len(targets)):
+        own, top, total = int(targets[i]), -inf, 0.0
+        for k in range(len(outputs)):
+            top = max(top, outputs[k, i])
+        for k in range(len(outputs)):
+            pull[k, i] = exp(outputs[k, i] - top)
+            total += pull[k, i]
+        others = 0.0
+        for k in range(len(outputs)):
+            if k != own:
+                others += pull[k, i]
+                pull[k, i] *= -weight[i] / total
+        pull[own, i] = weight[i] * others / total

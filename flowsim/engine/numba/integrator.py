@@ -113,8 +113,9 @@ class NumbaIntegrator:
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape
-        state = State.empty(self._network, self._setting[2], len(self._start), coordinates, samples)
-        return Carry(state, Work.empty(state, samples))
+        shape = (self._problem.outputs, samples)
+        state = State.empty(self._network, self._setting[2], len(self._start), coordinates, shape)
+        return Carry(state, Work.empty(self._network, state, shape))
 
     def _first_state(self, reduced: Reduced) -> Floats:
         """Rows of y at time 0."""

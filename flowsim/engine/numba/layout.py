@@ -56,7 +56,8 @@ class Network(NamedTuple):
 
 
 class Data(NamedTuple):
-    """inputs (n, r), targets, weight, norm (n,): the samples. plane (n,), factor (n,): x_i = factor_i times the
+    """inputs (n, r), targets, weight, norm (n,): the samples. output_index (m,): the output that each neuron is part of;
+    output_start (k + 1,): the first neuron of each. plane (n,), factor (n,): x_i = factor_i times the
     sample first (H,) of its plane; member_start (H + 1,), member (n,): the samples of each plane."""
 
     inputs: Floats
@@ -65,6 +66,8 @@ class Data(NamedTuple):
     norm: Floats
     output_sign: Floats
     output_log: Floats
+    output_index: Integers
+    output_start: Integers
     plane: Integers
     factor: Floats
     first: Integers
@@ -81,6 +84,8 @@ class Data(NamedTuple):
             norm=np.linalg.norm(reduced.inputs, axis=1),
             output_sign=weights.output_sign.astype(float),
             output_log=weights.output_log.astype(float),
+            output_index=reduced.problem.neuron_output,
+            output_start=np.searchsorted(reduced.problem.neuron_output, np.arange(reduced.problem.outputs + 1)),
             plane=planes.plane,
             factor=planes.factor,
             first=planes.first,
@@ -111,7 +116,7 @@ class State(NamedTuple):
 
     y (m, r + 2): rows are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v. y_begin, k (stages, m,
     r + 2): where the last step began, and its velocities; ahead (m, r + 2): the velocity now. clock, counts: see above.
-    gate (m, n): 1 where the pair counts as active. strength (n,), threshold (m,): a pair whose strength is beyond the
+    gate (m, n): 1 where the pair counts as active. strength (k, n), threshold (m,): a pair whose strength is beyond the
     neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation. gain (m,): |v/w|, by
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
@@ -140,8 +145,9 @@ class State(NamedTuple):
     guard_count: Integers
 
     @classmethod
-    def empty(cls, network: Network, tableau: Tableau, neurons: int, coordinates: int, samples: int) -> State:
-        rows, entries = neurons, coordinates + 2
+    def empty(cls, network: Network, tableau: Tableau, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
+        """shape: (k, n), of the outputs."""
+        rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
         pairs = (rows, samples) if network.kinked else (rows, 0)
         most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates))) if network.kinked else 0
         return cls(
@@ -152,7 +158,7 @@ class State(NamedTuple):
             clock=np.zeros(8),
             counts=np.zeros(10, dtype=np.int64),
             gate=np.zeros(pairs, dtype=np.int8),
-            strength=np.zeros(pairs[1]),
+            strength=np.zeros((outputs, pairs[1])),
             threshold=np.zeros(rows),
             gain=np.zeros(rows),
             slide_count=np.zeros(rows, dtype=np.int64),
@@ -170,17 +176,18 @@ class State(NamedTuple):
 class Work(NamedTuple):
     """What one evaluation leaves for those that look at it, and room to work in.
 
-    direction (m, r), log_norm, ratio, output (m,): the state, |v| only in cartesian coordinates; factor (m,): v
-    |w|^q; outputs, pull (n,): f(x_i) and -weight l'; pre (m, n): pre-activations, then slope times pull; force (m,
-    r): slope times pull times x, summed over the samples. size (m,), reach (m,): the neuron's norm in this step, the
-    larger one of its ends, and how much larger than now that is, at least 1 (1 in polar coordinates). slide_z,
-    slide_cap (all stages, m, S): the force onto each sliding plane, and what its gate can take of it. estimate (2, m,
-    r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their gate. flagged (m,): neurons at
-    an event.
+    direction (m, r), log_norm, norm, ratio, output (m,): the state, |v| only in cartesian coordinates; factor (m,): v
+    |w|^q; outputs, pull (k, n): f(x_i) and -weight dl/df; pre (m, n) with a kink, (n, m)
+    without: pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over the samples. size
+    (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than now that is, at
+    least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
+    gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
+    gate. flagged (m,): neurons at an event.
     """
 
     direction: Floats
     log_norm: Floats
+    norm: Floats
     ratio: Floats
     output: Floats
     factor: Floats
@@ -199,19 +206,21 @@ class Work(NamedTuple):
     flagged: Any
 
     @classmethod
-    def empty(cls, state: State, samples: int) -> Work:
+    def empty(cls, network: Network, state: State, shape: tuple[int, int]) -> Work:
+        """shape: (k, n), of the outputs."""
         rows, entries = state.y.shape
         stages, most = len(state.k), state.slide_plane.shape[1]
         return cls(
             direction=np.zeros((rows, entries - 2)),
             log_norm=np.zeros(rows),
+            norm=np.zeros(rows),
             ratio=np.zeros(rows),
             output=np.zeros(rows),
             factor=np.zeros(rows),
-            outputs=np.zeros(samples),
-            pull=np.zeros(samples),
+            outputs=np.zeros(shape),
+            pull=np.zeros(shape),
             force=np.zeros((rows, entries - 2)),
-            pre=np.zeros((rows, samples)),
+            pre=np.zeros((rows, shape[1]) if network.kinked else (shape[1], rows)),
             stage=np.zeros((rows, entries)),
             estimate=np.zeros((2, rows, entries)),
             total=np.zeros(rows),

@@ -38,7 +38,7 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
     cap = np.empty(len(near))
     before = side.copy()
     for b in range(len(near)):
-        cap[b] = -sign * kink * plane_pull(near[b], data, work)
+        cap[b] = -sign * kink * plane_pull(j, near[b], data, work)
         _set_gates(j, near[b], False, kink, data, state, work)
     _settle_sides(sign * work.force[j], normals, cap, side)
     for b in range(len(near)):
@@ -73,9 +73,9 @@ def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tupl
 @compiled
 def _side(j: int, h: int, data: Data, state: State) -> int:
     """The side of a plane on which its sample with the hardest kink has neuron j."""
-    hardest = data.member[data.member_start[h]]
+    strength, hardest = state.strength[data.output_index[j]], data.member[data.member_start[h]]
     for place in range(data.member_start[h], data.member_start[h + 1]):
-        if state.strength[data.member[place]] > state.strength[hardest]:
+        if strength[data.member[place]] > strength[hardest]:
             hardest = data.member[place]
     return ABOVE if (state.gate[j, hardest] == 1) == (data.factor[hardest] > 0.0) else BELOW
 
@@ -87,7 +87,7 @@ def _set_gates(j: int, h: int, above: bool, kink: float, data: Data, state: Stat
         i = data.member[place]
         gate = 1 if above == (data.factor[i] > 0.0) else 0
         if gate != state.gate[j, i]:
-            work.force[j] += kink * work.pull[i] * (gate - state.gate[j, i]) * data.inputs[i]
+            work.force[j] += kink * work.pull[data.output_index[j], i] * (gate - state.gate[j, i]) * data.inputs[i]
             state.gate[j, i] = gate
 
 

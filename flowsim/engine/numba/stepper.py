@@ -8,7 +8,7 @@ import numpy as np
 
 from ...problem.data.samples import Booleans, Floats
 from .compiled import compiled, entry, inlined
-from .control import add, all_aligned, least_size, relative, step_error
+from .control import add, all_aligned, combine, least_size, relative, step_error
 from .events import first_event, leaves
 from .field import ON_PLANE, dot, evaluate, norm_of, velocities
 from .formulas import log_loss
@@ -182,10 +182,13 @@ def _step(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
         state.begin_count[:], state.begin_plane[:] = state.slide_count, state.slide_plane
         _choose_kept(length, aims.rtol, network, state, work)
     for stage in range(1, tableau.stages):
-        _combine(tableau.a[stage], length, state, work.stage)
+        _combine(tableau.a[stage], length, state.k, state.y_begin, work.stage)
         evaluate(work.stage, state.k[stage], stage, 1.0, network, data, state, work)
     crowded = counts[CANDIDATE] > CANDIDATES
-    error = step_error(tableau, length, aims.rtol, network, state, work) / aims.rtol
+    error = step_error(
+        length, aims.rtol, network.polar, tableau, state.k, state.y_begin, work.stage, work.output, work.estimate
+    )
+    error /= aims.rtol
     counts[FINITE] = isfinite(error)
     if error <= 1.0 and not crowded:
         _accept(error, network, data, tableau, aims, state, work)
@@ -209,7 +212,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     else:
         clock[RATE] *= FADE
         clock[TIME] = clock[BEGIN] + length if length < aims.end - clock[BEGIN] else aims.end
-        _combine(tableau.weights, length, state, state.y)
+        _combine(tableau.weights, length, state.k, state.y_begin, state.y)
         state.ahead[:] = state.k[tableau.stages - 1]
         _settle(state.y, network, state)
     counts[ACCEPTED] += 1
@@ -223,8 +226,9 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
         last = tableau.stages - 1
         work.slide_z[0], work.slide_cap[0] = work.slide_z[last], work.slide_cap[last]
         # how hard each sample's kink hits, and how far that moves each neuron
-        for i in range(len(data.norm)):
-            state.strength[i] = (1.0 - network.slope) * abs(work.pull[i]) * data.norm[i]
+        for k in range(len(work.pull)):
+            for i in range(len(data.norm)):
+                state.strength[k, i] = (1.0 - network.slope) * abs(work.pull[k, i]) * data.norm[i]
         for j in range(len(state.gain)):
             state.gain[j] = abs(work.ratio[j])
     log_of_loss = log_loss(network.loss, work.outputs, data.targets, data.weight)
@@ -274,7 +278,7 @@ def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Sta
     for j in range(len(state.y)):
         if not work.flagged[j]:
             continue
-        if _too_often(j, aims, network, state, work):
+        if _too_often(j, aims, network, data, state, work):
             state.slide_count[j] = 0
             velocities(j, j + 1, state.ahead, slot, network, data, state, work)
             continue
@@ -299,12 +303,12 @@ def _put_back(j: int, data: Data, state: State, work: Work) -> None:
 
 
 @inlined
-def _too_often(j: int, aims: Aims, network: Network, state: State, work: Work) -> bool:
+def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, work: Work) -> bool:
     """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
     then for as long."""
     time = state.clock[TIME]
     rate = relative(j, state.y, state.y, state.ahead, least_size(aims.rtol, work.output[j]), network.polar)
-    rate = max(rate, state.gain[j] * state.strength.max())
+    rate = max(rate, state.gain[j] * state.strength[data.output_index[j]].max())
     window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
     if time - state.guard[j] > window:
         state.guard[j], state.guard_count[j] = time, 0
@@ -345,19 +349,16 @@ def _densify(network: Network, data: Data, tableau: Tableau, state: State, work:
     """The stages that only dense output needs."""
     if state.counts[DENSE] == 0:
         for stage in range(tableau.stages, len(tableau.a)):
-            _combine(tableau.a[stage], state.clock[LENGTH], state, work.stage)
+            _combine(tableau.a[stage], state.clock[LENGTH], state.k, state.y_begin, work.stage)
             evaluate(work.stage, state.k[stage], stage, 0.0, network, data, state, work)
         state.counts[DENSE] = 1
 
 
 @compiled
-def _combine(coefficients: Floats, length: float, state: State, y: Floats) -> None:
+def _combine(coefficients: Floats, length: float, k: Floats, y_begin: Floats, y: Floats) -> None:
     """y_begin + length times the combination of the stages."""
-    flat = y.reshape(y.size)
-    flat[:] = state.y_begin.reshape(y.size)
-    for stage in range(len(coefficients)):
-        if coefficients[stage] != 0.0:
-            add(length * coefficients[stage], state.k[stage].reshape(y.size), flat)
+    combine(coefficients, length, k, y)
+    add(1.0, y_begin.reshape(y.size), y.reshape(y.size))
 
 
 @compiled
@@ -366,7 +367,7 @@ def _interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None
     for stage in range(len(coefficients)):
         for p in range(tableau.dense.shape[1] - 1, -1, -1):
             coefficients[stage] = (coefficients[stage] + tableau.dense[stage, p]) * part
-    _combine(coefficients, state.clock[LENGTH], state, y)
+    _combine(coefficients, state.clock[LENGTH], state.k, state.y_begin, y)
 
 
 @compiled

@@ -12,9 +12,13 @@ Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
 
 @dataclass(frozen=True)
 class Loss:
-    """value, derivative (in f) and log_value: (output, target, xp) -> array; log_value is exact where value underflows."""
+    """value, derivative (in f) and log_value: (output, target, xp) -> array; log_value is exact where value underflows.
+
+    classes: whether targets are indices of classes and outputs (…, k, n) have an axis of them, which `derivative` keeps.
+    """
 
     name: str
     value: Callable[[Array, Array, ModuleType], Array]
     derivative: Callable[[Array, Array, ModuleType], Array]
     log_value: Callable[[Array, Array, ModuleType], Array]
+    classes: bool = False
