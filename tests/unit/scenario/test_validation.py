@@ -165,7 +165,7 @@ def test_a_syntax_error_is_located(text, line):
         ("[data]\nnoise = 0.1", "data.noise", "must be a table of keys, not 0.1"),
         ("[data]\nnoise = { total = -0.1 }", "data.noise.total", "greater than or equal to 0"),
         ('[data]\ncenters = "orthonorml"', "data.centers", 'allowed: "orthonormal", "random_sphere", "equicorrelated"'),
-        ('[data]\nkind = "tabel"', "data.kind", 'did you mean "table"? allowed: gaussian_mixture, table'),
+        ('[data]\nkind = "tabel"', "data.kind", 'did you mean "table"? allowed: gaussian_mixture, xor, digits, table'),
         ('[data]\nkind = "table"\npath = "x.txt"', "data.path", "a path that ends with .csv, .npz, .nc"),
         ("data = 3", "data", "must be a table of keys, not 3"),
         ("[[data]]", "data", "must be a table of keys, not an array"),
@@ -214,7 +214,7 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         (
             '[data]\nkind = "table"\npath = "x.csv"\n[loss]\nreduction = "per_cluster"',
             "loss.reduction",
-            "gaussian_mixture",
+            'not for data.kind = "table"; use "mean" or "sum"',
         ),
         ("seed = [3, 4,\n3]", "seed[2]", "3 is named twice"),
         ("seed = [0]\n[flow]\nuntil = { loss = 0.1 }", "flow.until", "beside its other conditions it needs time"),
@@ -246,7 +246,11 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
         ('[init]\nshape = "sphere"\nnudge = 0.1', "init.nudge", 'only with shape = "nudged"'),
         ('[model]\nactivation = "relu"\nslope = 0.1', "model.slope", 'only with activation = "leaky_relu"'),
         ('[model]\nactivation = "tanh"\ndegree = 2', "model.degree", 'only with activation = "prelu" or "relu_power"'),
-        ('[data]\nkind = "table"\npath = "x.csv"\nsamples = 4', "data.samples", 'only with kind = "gaussian_mixture"'),
+        (
+            '[data]\nkind = "table"\npath = "x.csv"\nsamples = 4',
+            "data.samples",
+            'only with kind = "gaussian_mixture" or "xor" or "digits"',
+        ),
         ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
     ],
 )
