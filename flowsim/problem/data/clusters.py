@@ -28,7 +28,9 @@ def samples_around(centers: Floats, cluster_label: Integers, data: Drawn, seed: 
     inputs = centers[sample_cluster]
     deviation = data.noise.standard_deviation(data.dimension)
     if deviation > 0:
-        inputs += deviation * LAWS[law](stream(seed, "data.noise"), inputs.shape)
+        noise = LAWS[law](stream(seed, "data.noise"), inputs.shape)
+        noise *= deviation
+        inputs += noise
     clean_label = cluster_label[sample_cluster].astype(float)
     label = clean_label.copy()
     flipped = stream(seed, "labels").permutation(data.samples)[: round(data.label_noise * data.samples)]
