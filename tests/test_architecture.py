@@ -121,7 +121,20 @@ def loaded_after(code: str) -> set[str]:
     return set(json.loads(child.stdout.splitlines()[-1]))
 
 
-HEAVY = {"matplotlib", "xarray", "numpy", "scipy", "pandas", "netCDF4", "pydantic", "tqdm", "numba", "llvmlite", *JAX}
+HEAVY = {
+    "matplotlib",
+    "xarray",
+    "numpy",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "netCDF4",
+    "pydantic",
+    "tqdm",
+    "numba",
+    "llvmlite",
+    *JAX,
+}
 
 
 def test_importing_flowsim_loads_nothing_heavy():
@@ -145,7 +158,12 @@ def command(words: list[str]) -> str:
 
 
 def test_loading_and_building_a_scenario_needs_no_engine():
-    assert not loaded_after("import flowsim\nflowsim.build(flowsim.loads(''))") & {"numba", "matplotlib", *JAX}
+    assert not loaded_after("import flowsim\nflowsim.build(flowsim.loads(''))") & {
+        "numba",
+        "matplotlib",
+        "sklearn",
+        *JAX,
+    }
 
 
 @pytest.mark.parametrize(

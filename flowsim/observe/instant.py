@@ -55,6 +55,12 @@ class Setting:
         """(n',): how many samples a reduced sample stands for"""
         return np.bincount(self.reduced.representative, minlength=len(self.reduced.targets)).astype(float)
 
+    @cached_property
+    def flips(self) -> Floats:
+        """(n',): how many samples whose label was flipped a reduced sample stands for"""
+        flipped = self.reduced.representative[self.problem.samples.flipped]
+        return np.bincount(flipped, minlength=len(self.reduced.targets)).astype(float)
+
     @property
     def batch(self) -> int:
         """How many instants may be observed at once."""

@@ -84,8 +84,16 @@ def _balance_drift(instant: Instant) -> Floats:
     return np.abs(change).max(axis=-1)
 
 
-def _accuracy(instant: Instant) -> Floats:
-    counts = instant.setting.multiplicity
+def _noisy_labels(setting: Setting) -> bool:
+    return _labels(setting) and bool(setting.flips.any())
+
+
+def _some_clean_labels(setting: Setting) -> bool:
+    return _noisy_labels(setting) and bool((setting.flips < setting.multiplicity).any())
+
+
+def _share_right(instant: Instant, counts: Floats) -> Floats:
+    """(…): the share of samples with a positive margin; counts (n',): how many a reduced sample stands for."""
     return (instant.margin > 0) @ counts / counts.sum()
 
 
@@ -113,7 +121,27 @@ _OBSERVABLES = (
     ),
     Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss)),
     Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
-    Observable("accuracy", (), "accuracy on the training labels", _accuracy, _labels),
+    Observable(
+        "accuracy",
+        (),
+        "accuracy on the training labels",
+        lambda instant: _share_right(instant, instant.setting.multiplicity),
+        _labels,
+    ),
+    Observable(
+        "clean_accuracy",
+        (),
+        "accuracy on the samples whose label was not flipped",
+        lambda instant: _share_right(instant, instant.setting.multiplicity - instant.setting.flips),
+        _some_clean_labels,
+    ),
+    Observable(
+        "noisy_accuracy",
+        (),
+        "share of the samples with a flipped label for which the flipped label is predicted",
+        lambda instant: _share_right(instant, instant.setting.flips),
+        _noisy_labels,
+    ),
     Observable("margin", ("sample",), "margin y f(x)", lambda instant: instant.margin),
     Observable(
         "loss_derivative", ("sample",), "derivative of the sample's loss in f", lambda instant: instant.loss_derivative

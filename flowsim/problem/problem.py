@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..scenario import Scenario
+from ..scenario.data import Drawn
 from .data import SOURCES, Samples
 from .data.samples import Floats, Integers
 from .initial import Weights, draw
@@ -39,8 +40,18 @@ class Problem:
 
     @property
     def targets(self) -> Floats:
-        """(n,): +1/-1 or real targets, label noise included"""
+        """(n,): what is trained on: labels +1/-1 or real targets, label noise included, or indices of clusters"""
         return self.samples.targets
+
+    @property
+    def clean_targets(self) -> Floats:
+        """(n,): the targets without label noise"""
+        return self.samples.clean_targets
+
+    @property
+    def label(self) -> Floats:
+        """(n,): +1/-1 or real targets, label noise included, also where the targets are indices of clusters"""
+        return self.samples.label
 
     @property
     def sample_cluster(self) -> Integers:
@@ -129,7 +140,7 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
 def _check_memory(scenario: Scenario) -> None:
     """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
     data, width = scenario.data, scenario.model.width
-    if data.kind == "table":
+    if not isinstance(data, Drawn):
         return
     sizes = {"data.samples": data.samples * data.dimension, "model.width": width * data.dimension}
     available = _physical_memory()

@@ -23,7 +23,7 @@ from . import layout
 
 NOT_RUN = Status("not_run", "not begun when this was written", exit_code=3)
 #: What stands in a coordinate of a member that has not run.
-MISSING = {"neuron_sign": 0, "target_cluster": -1, "label": math.nan, "sample_cluster": -1}
+MISSING = {"neuron_sign": 0, "target_cluster": -1, "label": math.nan, "clean_label": math.nan, "sample_cluster": -1}
 #: name in `numerics` -> long name, of what is said of each member as a whole
 MEMBERS = {
     "status": "how the member ended",

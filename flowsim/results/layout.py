@@ -20,6 +20,7 @@ COORDINATES = {
     "target_cluster": "centre of the neuron's own sign with the largest positive cosine at time 0; -1 in the void region",
     "cluster_label": "label of the cluster",
     "label": "training label or target of the sample, label noise included",
+    "clean_label": "training label of the sample before label noise; only where labels are noisy",
     "sample_cluster": "cluster of the sample; -1 where unknown",
     "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
     "quantile": "share of the cluster's samples below the value",
@@ -36,6 +37,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "target_cluster": ("neuron",),
     "cluster_label": ("cluster",),
     "label": ("sample",),
+    "clean_label": ("sample",),
     "sample_cluster": ("sample",),
     "snapshot": ("snapshot",),
     "quantile": ("quantile",),
@@ -49,9 +51,11 @@ def coordinates(setting: Setting) -> dict[str, Any]:
     problem = setting.problem
     known = {
         "neuron_sign": problem.weights.output_sign.astype(np.int8),
-        "label": problem.targets,
+        "label": problem.label,
         "sample_cluster": problem.sample_cluster,
     }
+    if problem.samples.flipped.any():
+        known["clean_label"] = problem.clean_targets
     if len(problem.centers):
         known |= {"target_cluster": setting.target, "cluster_label": problem.cluster_label}
     return known
@@ -100,7 +104,7 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     variables = {}
     if not scenario.is_ensemble or scenario.data.kind == "table":
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
-        variables["y"] = _variable(("row",), problem.targets, COORDINATES["label"])
+        variables["y"] = _variable(("row",), problem.label, COORDINATES["label"])
         if len(problem.centers):
             variables["cluster"] = _variable(("row",), problem.sample_cluster, COORDINATES["sample_cluster"])
     if len(problem.centers):

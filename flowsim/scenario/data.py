@@ -13,6 +13,20 @@ CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
 ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)"
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
+DIGITS = 10
+DIGIT_IMAGES = 1797
+
+Radius = Positive | Literal["sqrt_dimension"]
+Basis = Literal["random", "axes"]
+Supervision = Annotated[
+    Literal["class", "cluster"],
+    Field(description='targets: "class" is y = +1/-1, "cluster" the index of the sample\'s cluster'),
+]
+
+
+def norm_of(radius: float | Literal["sqrt_dimension"], dimension: int) -> float:
+    """The norm that `radius` asks for in so many features."""
+    return dimension**0.5 if radius == "sqrt_dimension" else radius
 
 
 def _suffix_in(suffixes: tuple[str, ...], words: tuple[str, ...] = ()) -> Callable[[str], str]:
@@ -45,30 +59,48 @@ class Noise(Section):
         return self.per_coordinate
 
 
-class GaussianMixture(Section):
-    """Clusters around centres; the first `positive` of them carry the label +1, the others -1."""
+class Drawn(Section):
+    """Noisy samples drawn around the centres of clusters."""
 
-    kind: Literal["gaussian_mixture"] = "gaussian_mixture"
     dimension: Count = Field(100, description="number of features D")
-    positive: int = Field(2, ge=0, description="clusters labelled +1")
-    negative: int = Field(2, ge=0, description="clusters labelled -1")
-    centers: Annotated[str, AfterValidator(_suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
-        "orthonormal",
-        description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
-    )
-    basis: Literal["random", "axes"] | None = Field(
-        None,
-        description='frame of orthonormal and equicorrelated centres: "random" (the default) or the coordinate "axes"',
-    )
-    cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
-    radius: Positive | Literal["sqrt_dimension"] = Field(1.0, description='norm of every centre, or "sqrt_dimension"')
+    radius: Radius = Field(1.0, description='norm of every centre, or "sqrt_dimension"')
     noise: Noise = Field(Noise(total=0.1), description="within-cluster noise")
     samples: Count = Field(400, description="number of training samples n")
     balanced: bool = Field(
         True, description="the same number of samples from every cluster; false draws clusters uniformly"
     )
     label_noise: Fraction = Field(0.0, description="fraction of training labels flipped")
-    supervision: Literal["class"] = Field("class", description='targets: "class" is y = +1/-1')
+    supervision: Supervision = "class"
+
+    def _broken_draw(self, clusters: int, counts: tuple[str, ...]) -> Iterator[Broken]:
+        """counts: the keys that the number of clusters comes from."""
+        if self.balanced and self.samples % clusters:
+            lower = self.samples // clusters * clusters
+            choices = " or ".join(str(n) for n in (lower, lower + clusters) if n)
+            wrong = (
+                f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false"
+            )
+            yield Broken("samples", wrong, (*counts, "balanced"))
+        if self.label_noise and self.supervision == "cluster":
+            only = 'flips labels +1/-1, so only with supervision = "class": targets are clusters here'
+            yield Broken("label_noise", only, ("supervision",))
+
+
+class GaussianMixture(Drawn):
+    """Clusters around centres; the first `positive` of them carry the label +1, the others -1."""
+
+    kind: Literal["gaussian_mixture"] = "gaussian_mixture"
+    positive: int = Field(2, ge=0, description="clusters labelled +1")
+    negative: int = Field(2, ge=0, description="clusters labelled -1")
+    centers: Annotated[str, AfterValidator(_suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
+        "orthonormal",
+        description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
+    )
+    basis: Basis | None = Field(
+        None,
+        description='frame of orthonormal and equicorrelated centres: "random" (the default) or the coordinate "axes"',
+    )
+    cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
 
     @property
     def clusters(self) -> int:
@@ -80,18 +112,12 @@ class GaussianMixture(Section):
         return self
 
     def _broken(self) -> Iterator[Broken]:
-        clusters, counts = self.clusters, ("positive", "negative")
-        if clusters == 0:
+        counts = ("positive", "negative")
+        if self.clusters == 0:
             yield Broken("positive", "at least one cluster is needed: positive + negative >= 1", counts)
             return
         yield from self._broken_centers()
-        if self.balanced and self.samples % clusters:
-            lower = self.samples // clusters * clusters
-            choices = " or ".join(str(n) for n in (lower, lower + clusters) if n)
-            wrong = (
-                f"{self.samples} cannot be split evenly over {clusters} clusters; use {choices}, or balanced = false"
-            )
-            yield Broken("samples", wrong, (*counts, "balanced"))
+        yield from self._broken_draw(self.clusters, counts)
 
     def _broken_centers(self) -> Iterator[Broken]:
         clusters, reads = self.clusters, ("centers", "positive", "negative")
@@ -113,6 +139,38 @@ class GaussianMixture(Section):
             yield Broken("radius", "only for drawn centres; centres read from a file keep their norms", ("centers",))
 
 
+class Xor(Drawn):
+    """Clusters around mu_1, -mu_1 (label +1), mu_2, -mu_2 (label -1), in this order, with orthogonal mu_1 and mu_2."""
+
+    kind: Literal["xor"]
+    dimension: int = Field(2, ge=2, description="number of features D")
+    basis: Basis = Field("random", description='directions of mu_1 and mu_2: "random" or the first two "axes"')
+    law: Literal["gaussian", "laplace", "uniform"] = Field(
+        "gaussian",
+        description="law of each coordinate of the noise, independent and with the variance that noise gives",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Xor:
+        refuse(self._broken_draw(4, ()))
+        return self
+
+
+class Digits(Section):
+    """Handwritten digits of scikit-learn, 8 x 8 pixels. A digit is a cluster; even ones are labelled +1, odd ones -1."""
+
+    kind: Literal["digits"]
+    samples: int | None = Field(
+        None,
+        ge=DIGITS,
+        le=DIGIT_IMAGES,
+        description=f"number of images, a random subset that keeps every digit's share; all {DIGIT_IMAGES} unless given",
+    )
+    center: bool = Field(False, description="subtract the mean of the samples")
+    radius: Radius = Field("sqrt_dimension", description='mean norm of the samples, or "sqrt_dimension", which is 8')
+    supervision: Supervision = "class"
+
+
 class Table(Section):
     """Samples read from a file with arrays x, y and, where known, cluster and centers."""
 
@@ -120,6 +178,7 @@ class Table(Section):
     path: Annotated[str, AfterValidator(_suffix_in(TABLE_SUFFIXES))] = Field(
         description="CSV, NPZ or NetCDF file, relative to the scenario's folder"
     )
+    supervision: Supervision = "class"
 
 
-Data = Annotated[GaussianMixture | Table, Field(discriminator="kind")]
+Data = Annotated[GaussianMixture | Xor | Digits | Table, Field(discriminator="kind")]

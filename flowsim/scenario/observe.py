@@ -16,6 +16,8 @@ Name = Literal[
     "loss",
     "log10_loss",
     "accuracy",
+    "clean_accuracy",
+    "noisy_accuracy",
     "margin",
     "loss_derivative",
     "cluster_mass",

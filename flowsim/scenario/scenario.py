@@ -63,7 +63,7 @@ class Scenario(Section):
 
     def _broken(self) -> Iterator[Broken]:
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
-            only = '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table'
+            only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         if self.is_ensemble:
             yield from self._broken_ensemble()

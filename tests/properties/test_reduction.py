@@ -30,7 +30,14 @@ def problems(draw: st.DrawFn) -> Problem:
     plain = flowsim.build(flowsim.loads(model, overrides=overrides))
     return replace(
         plain,
-        samples=Samples(inputs, targets, cluster, centers, np.array([1, -1, 1])),
+        samples=Samples.supervised(
+            "class",
+            inputs=inputs,
+            label=targets,
+            sample_cluster=cluster,
+            centers=centers,
+            cluster_label=np.array([1, -1, 1]),
+        ),
         sample_weight=generator.random(samples),
     )
 

@@ -34,7 +34,14 @@ def problem_on(
     unknown = np.full(count, -1)
     return replace(
         problem,
-        samples=Samples(inputs, targets, unknown, np.zeros((0, features)), np.zeros(0, dtype=np.int64)),
+        samples=Samples.supervised(
+            "class",
+            inputs=inputs,
+            label=targets,
+            sample_cluster=unknown,
+            centers=np.zeros((0, features)),
+            cluster_label=np.zeros(0, dtype=np.int64),
+        ),
         weights=Weights(hidden / norm[:, None], np.log(norm), signs, np.log(norm)),
         sample_weight=np.full(count, 1 / count),
     )

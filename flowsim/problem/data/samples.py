@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scenario.data import Supervision
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
@@ -14,11 +16,37 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Samples:
-    """inputs (n, d), targets (n,), sample_cluster (n,) with -1 where unknown, centers (K, d) with K = 0 where unknown,
-    cluster_label (K,) +1/-1 (0 where a cluster has no majority)."""
+    """inputs (n, d), targets (n,): what is trained on; sample_cluster (n,) with -1 where unknown, centers (K, d) with
+    K = 0 where unknown, cluster_label (K,) +1/-1 (0 where a cluster has no majority). label (n,): +1/-1 or a real target,
+    label noise included, whatever the supervision. clean_targets (n,): the targets without label noise."""
 
     inputs: Floats
     targets: Floats
     sample_cluster: Integers
     centers: Floats
     cluster_label: Integers
+    label: Floats
+    clean_targets: Floats
+
+    @classmethod
+    def supervised(
+        cls,
+        supervision: Supervision,
+        *,
+        inputs: Floats,
+        label: Floats,
+        sample_cluster: Integers,
+        centers: Floats,
+        cluster_label: Integers,
+        clean_label: Floats | None = None,
+    ) -> Samples:
+        """Samples whose targets are what `supervision` says. clean_label: the labels before any was flipped."""
+        by_class = supervision == "class"
+        targets = label if by_class else sample_cluster.astype(float)
+        clean = clean_label if by_class and clean_label is not None else targets
+        return cls(inputs, targets, sample_cluster, centers, cluster_label, label, clean)
+
+    @property
+    def flipped(self) -> Booleans:
+        """(n,): whether label noise flipped the sample's label"""
+        return self.targets != self.clean_targets

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...scenario import Scenario, referenced_files
+from ...scenario.data import Table
 from .arrays import read_table
 from .samples import Floats, Samples
 
@@ -15,21 +16,35 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``table`` scenario; every problem of the file is reported at once."""
     if sibling is not None:
         return sibling
+    data = scenario.data
+    assert isinstance(data, Table)
     try:
         arrays = read_table(referenced_files(scenario)["data.path"])
     except ValueError as error:
         raise scenario.error(("data.path", str(error))) from None
-    problems = list(_problems(arrays, labels=scenario.loss.kind != "square"))
+    by_cluster = data.supervision == "cluster"
+    problems = [("data.path", text) for text in _problems(arrays, by_cluster or scenario.loss.kind != "square")]
+    if by_cluster and "cluster" not in arrays:
+        problems.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if problems:
-        raise scenario.error(*(("data.path", problem) for problem in problems))
-    inputs, targets = np.ascontiguousarray(arrays["x"]), arrays["y"]
-    if "cluster" not in arrays:
-        unknown = np.full(len(targets), -1)
-        return Samples(inputs, targets, unknown, np.zeros((0, inputs.shape[1])), np.zeros(0, dtype=np.int64))
-    sample_cluster = arrays["cluster"].astype(np.int64)
-    member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
-    centers = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
-    return Samples(inputs, targets, sample_cluster, centers, np.sign(member @ targets).astype(np.int64))
+        raise scenario.error(*problems)
+    inputs, label = np.ascontiguousarray(arrays["x"]), arrays["y"]
+    if "cluster" in arrays:
+        sample_cluster = arrays["cluster"].astype(np.int64)
+        member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
+        centers = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
+        cluster_label = np.sign(member @ label).astype(np.int64)
+    else:
+        sample_cluster = np.full(len(label), -1)
+        centers, cluster_label = np.zeros((0, inputs.shape[1])), np.zeros(0, dtype=np.int64)
+    return Samples.supervised(
+        data.supervision,
+        inputs=inputs,
+        label=label,
+        sample_cluster=sample_cluster,
+        centers=centers,
+        cluster_label=cluster_label,
+    )
 
 
 def _cluster_count(arrays: dict[str, Floats]) -> int:
@@ -54,7 +69,7 @@ def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
             place = ", ".join(str(i) for i in bad[0])
             yield f"{name} has {len(bad)} values that are not finite, the first at [{place}]"
     if labels and not np.isin(y[np.isfinite(y)], (-1, 1)).all():
-        yield 'y must be +1 or -1 for this loss; real targets are for loss.kind = "square"'
+        yield 'y must be +1 or -1; real targets are for loss.kind = "square" with supervision = "class"'
     if "centers" in arrays and "cluster" not in arrays:
         yield "centers are given without cluster, the index of each sample's centre"
     if "centers" in arrays and (arrays["centers"].ndim != 2 or arrays["centers"].shape[1] != x.shape[1]):

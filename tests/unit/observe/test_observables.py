@@ -139,6 +139,17 @@ def test_accuracy(problem, run, outputs):
     np.testing.assert_allclose(run["accuracy"], (problem.targets * outputs > 0).mean(axis=1), rtol=1e-15)
 
 
+def test_accuracy_is_that_of_clean_and_of_noisy_samples_together(problem, run, outputs):
+    flipped = problem.label != problem.cluster_label[problem.sample_cluster]
+    if not flipped.any():
+        assert {"clean_accuracy", "noisy_accuracy", "clean_label"}.isdisjoint(run.variables)
+        return
+    right = np.sign(outputs) == problem.label
+    np.testing.assert_allclose(run["clean_accuracy"], right[:, ~flipped].mean(axis=1), rtol=1e-15)
+    np.testing.assert_allclose(run["noisy_accuracy"], right[:, flipped].mean(axis=1), rtol=1e-15)
+    np.testing.assert_array_equal(run["clean_label"], problem.cluster_label[problem.sample_cluster])
+
+
 def test_target_cluster(problem, run):
     np.testing.assert_array_equal(run["target_cluster"], target_of(problem))
 
@@ -176,7 +187,7 @@ def test_balance_drift(problem, run, weights):
 
 
 def test_coordinates_of_the_samples_and_clusters(problem, run):
-    np.testing.assert_array_equal(run["label"], problem.targets)
+    np.testing.assert_array_equal(run["label"], problem.label)
     np.testing.assert_array_equal(run["sample_cluster"], problem.sample_cluster)
     np.testing.assert_array_equal(run["cluster_label"], problem.cluster_label)
 

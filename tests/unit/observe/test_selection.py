@@ -22,15 +22,23 @@ def names(scenario, setting_of) -> set[str]:
 
 #: What only a network with a kink has.
 KINK = {"gate", "sliding_pairs"}
+#: What exists only where label noise flipped a label.
+NOISY = {"clean_accuracy", "noisy_accuracy"}
 
 
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - companions
+    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - companions
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK - NOISY
+
+
+@pytest.mark.parametrize(("fraction", "kept"), [(0.01, set()), (0.5, NOISY), (1.0, {"noisy_accuracy"})])
+def test_accuracy_is_split_where_labels_were_flipped(small, setting_of, fraction, kept):
+    # of 24 labels, a hundredth is none
+    assert names(small(data__label_noise=fraction), setting_of) & NOISY == kept
 
 
 @pytest.mark.parametrize("engine", ["numba", "diffrax"])

@@ -44,6 +44,23 @@ def test_equicorrelated_centres_have_the_cosine_asked_for(small, cosine, basis):
     np.testing.assert_allclose(gram(scenario), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize("cosine", [1e-5, 0.001, 0.09])
+def test_ten_equicorrelated_centres_of_the_paper_s_norm_and_noise(small, cosine):
+    problem = flowsim.build(
+        small(
+            data={"positive": 5, "negative": 5, "dimension": 400, "samples": 1000, "centers": "equicorrelated"},
+            data__cosine=cosine,
+            data__radius="sqrt_dimension",
+            data__noise={"per_coordinate": 1.0},
+        )
+    )
+    cosines = problem.centers @ problem.centers.T / 400
+    np.testing.assert_allclose(cosines, np.where(np.eye(10) == 1, 1.0, cosine), atol=1e-14)
+    noise = problem.inputs - problem.centers[problem.sample_cluster]
+    # five standard deviations of the variance of 400 000 normal numbers
+    assert noise.var() == pytest.approx(1.0, abs=5 * (2 / noise.size) ** 0.5)
+
+
 @pytest.mark.parametrize(("radius", "norm"), [(0.25, 0.25), (3.0, 3.0), ("sqrt_dimension", 12**0.5)])
 @pytest.mark.parametrize("centers", [{}, {"data__centers": "random_sphere"}], ids=["orthonormal", "random_sphere"])
 def test_every_centre_has_the_radius_as_norm(small, centers, radius, norm):

@@ -40,7 +40,7 @@ def test_no_two_draws_share_a_name(small, monkeypatch):
         names.append(name)
         return stream(seed, name)
 
-    for module in ("data.gaussian_mixture", "initial"):
+    for module in ("data.gaussian_mixture", "data.clusters", "initial"):
         monkeypatch.setattr(f"flowsim.problem.{module}.stream", noted)
     flowsim.build(small(data__balanced=False, init={"shape": "nudged", "balanced": False}))
     assert len(names) >= 7

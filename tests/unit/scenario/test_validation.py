@@ -165,7 +165,16 @@ def test_a_syntax_error_is_located(text, line):
         ("[data]\nnoise = 0.1", "data.noise", "must be a table of keys, not 0.1"),
         ("[data]\nnoise = { total = -0.1 }", "data.noise.total", "greater than or equal to 0"),
         ('[data]\ncenters = "orthonorml"', "data.centers", 'allowed: "orthonormal", "random_sphere", "equicorrelated"'),
-        ('[data]\nkind = "tabel"', "data.kind", 'did you mean "table"? allowed: gaussian_mixture, table'),
+        ('[data]\nkind = "tabel"', "data.kind", 'did you mean "table"? allowed: gaussian_mixture, xor, digits, table'),
+        (
+            '[data]\nkind = "xor"\nlaw = "laplacian"',
+            "data.law",
+            'did you mean "laplace"? allowed: gaussian, laplace, uniform',
+        ),
+        ('[data]\nkind = "xor"\ndimension = 1', "data.dimension", "greater than or equal to 2"),
+        ('[data]\nsupervision = "clusters"', "data.supervision", 'did you mean "cluster"? allowed: class, cluster'),
+        ('[data]\nkind = "digits"\nsamples = 1798', "data.samples", "less than or equal to 1797"),
+        ('[data]\nkind = "digits"\nsamples = 9', "data.samples", "greater than or equal to 10"),
         ('[data]\nkind = "table"\npath = "x.txt"', "data.path", "a path that ends with .csv, .npz, .nc"),
         ("data = 3", "data", "must be a table of keys, not 3"),
         ("[[data]]", "data", "must be a table of keys, not an array"),
@@ -202,6 +211,17 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         ("[data]\ndimension = 3", "data.dimension", "need dimension >= positive + negative = 4"),
         ("[data]\nsamples = 10", "data.samples", "use 8 or 12, or balanced = false"),
         ("[data]\nsamples = 3", "data.samples", "use 4, or balanced = false"),
+        ('[data]\nkind = "xor"\nsamples = 10', "data.samples", "over 4 clusters; use 8 or 12, or balanced = false"),
+        (
+            '[data]\nsupervision = "cluster"\nlabel_noise = 0.1',
+            "data.label_noise",
+            'flips labels +1/-1, so only with supervision = "class"',
+        ),
+        (
+            '[data]\nkind = "xor"\nsupervision = "cluster"\nlabel_noise = 0.1',
+            "data.label_noise",
+            'flips labels +1/-1, so only with supervision = "class"',
+        ),
         ("[data]\nnegative = 0\npositive = 0", "data.positive", "at least one cluster"),
         ("[data]\ncosine = 0.1", "data.cosine", 'only with centers = "equicorrelated"'),
         ('[data]\ncenters = "random_sphere"\nbasis = "axes"', "data.basis", "only with centers"),
@@ -214,7 +234,7 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         (
             '[data]\nkind = "table"\npath = "x.csv"\n[loss]\nreduction = "per_cluster"',
             "loss.reduction",
-            "gaussian_mixture",
+            'not for data.kind = "table"; use "mean" or "sum"',
         ),
         ("seed = [3, 4,\n3]", "seed[2]", "3 is named twice"),
         ("seed = [0]\n[flow]\nuntil = { loss = 0.1 }", "flow.until", "beside its other conditions it needs time"),
@@ -246,8 +266,15 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
         ('[init]\nshape = "sphere"\nnudge = 0.1', "init.nudge", 'only with shape = "nudged"'),
         ('[model]\nactivation = "relu"\nslope = 0.1', "model.slope", 'only with activation = "leaky_relu"'),
         ('[model]\nactivation = "tanh"\ndegree = 2', "model.degree", 'only with activation = "prelu" or "relu_power"'),
-        ('[data]\nkind = "table"\npath = "x.csv"\nsamples = 4', "data.samples", 'only with kind = "gaussian_mixture"'),
+        (
+            '[data]\nkind = "table"\npath = "x.csv"\nsamples = 4',
+            "data.samples",
+            'only with kind = "gaussian_mixture" or "xor" or "digits"',
+        ),
         ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
+        ('[data]\nlaw = "uniform"', "data.law", 'only with kind = "xor"'),
+        ('[data]\nkind = "digits"\ndimension = 64', "data.dimension", 'only with kind = "gaussian_mixture" or "xor"'),
+        ('[data]\nkind = "xor"\npositive = 2', "data.positive", 'only with kind = "gaussian_mixture"'),
     ],
 )
 def test_a_key_of_another_variant_names_the_variants_that_have_it(text, key, variants):
@@ -294,6 +321,10 @@ width = 3
     ("text", "keys"),
     [
         ("[data]\nsamples = 6\nlabel_noise = 2.0", ["data.samples", "data.label_noise"]),
+        (
+            '[data]\nkind = "xor"\nsupervision = "cluster"\nlabel_noise = 0.5\nsamples = 6\nlaw = "cauchy"',
+            ["data.label_noise", "data.samples", "data.law"],
+        ),
         ('[model]\nactivation = "relux"\nwidht = 3\nbias = 1', ["model.activation", "model.widht", "model.bias"]),
         (
             '[data]\nkind = "table"\npath = "none.csv"\n[loss]\nreduction = "per_cluster"\n[flow]\nrtol = 2.0',

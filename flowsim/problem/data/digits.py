@@ -1,0 +1,47 @@
+"""Handwritten digits, 8 x 8 pixels, that ship with scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...scenario import Scenario
+from ...scenario.data import DIGITS, Digits, norm_of
+from ..streams import stream
+from .samples import Integers, Samples
+
+
+def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+    """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label."""
+    from sklearn.datasets import load_digits
+
+    data = scenario.data
+    assert isinstance(data, Digits)
+    if sibling is not None and data.samples is None:
+        return sibling
+    inputs, digit = load_digits(return_X_y=True)
+    if data.samples is not None:
+        chosen = _stratified(digit, data.samples, stream(scenario.single_seed, "data.samples"))
+        inputs, digit = inputs[chosen], digit[chosen]
+    if data.center:
+        inputs = inputs - inputs.mean(axis=0)
+    inputs = inputs * (norm_of(data.radius, inputs.shape[1]) / np.linalg.norm(inputs, axis=1).mean())
+    member = digit == np.arange(DIGITS)[:, None]
+    cluster_label = np.where(np.arange(DIGITS) % 2 == 0, 1, -1)
+    return Samples.supervised(
+        data.supervision,
+        inputs=inputs,
+        label=cluster_label[digit].astype(float),
+        sample_cluster=digit.astype(np.int64),
+        centers=member @ inputs / member.sum(axis=1, keepdims=True),
+        cluster_label=cluster_label,
+    )
+
+
+def _stratified(digit: Integers, samples: int, generator: np.random.Generator) -> Integers:
+    """Indices of so many images in their own order, each digit with its share of all images up to less than one image."""
+    quota = samples * np.bincount(digit) / len(digit)
+    sizes = np.floor(quota).astype(np.int64)
+    sizes[np.argsort(sizes - quota, kind="stable")[: samples - sizes.sum()]] += 1
+    order = generator.permutation(len(digit))
+    chosen = [order[digit[order] == value][:size] for value, size in enumerate(sizes)]
+    return np.sort(np.concatenate(chosen))
