@@ -25,10 +25,13 @@ def gates(instant: Instant) -> Floats:
     gate = np.asarray(snapshot.direction @ reduced.inputs.T > 0, dtype=float)
     if snapshot.sliding is None:
         return gate
-    pull = -reduced.sample_weight * instant.loss_derivative
+    pull = -reduced.sample_weight * instant.derivative
     for place in np.argwhere(snapshot.sliding.any(axis=-1)):
         row, when = tuple(place), tuple(place[:-1])
-        gate[row] = _held(gate[row], snapshot.sliding[row], pull[when], instant)
+        own = (
+            pull[(*when, instant.setting.problem.neuron_output[place[-1]])] if pull.ndim > len(when) + 1 else pull[when]
+        )
+        gate[row] = _held(gate[row], snapshot.sliding[row], own, instant)
     return gate
 
 

@@ -136,12 +136,26 @@ class Instant:
         others = np.where(own, -np.inf, self.outputs).max(axis=-2)
         return self._of_own_class(self.outputs) - others
 
+    @cached_property
+    def derivative(self) -> Floats:
+        """Of the sample's loss in every output: shaped like these."""
+        with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
+            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+
     @property
     def loss_derivative(self) -> Floats:
         """(…, n'): in f, or in the output of the sample's class"""
-        with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
-            derivative = self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
-        return self._of_own_class(derivative) if self.setting.problem.loss.classes else derivative
+        return self._of_own_class(self.derivative) if self.setting.problem.loss.classes else self.derivative
+
+    def binary_margin(self, by_probability: bool) -> Floats:
+        """(…, n'): of the classifier that a network with an output for each cluster makes of its classes: the label of the
+        sample's cluster times the sum over the positive clusters less that over the negative, of softmax or of outputs."""
+        label, values = self.setting.problem.cluster_label, self.outputs
+        if by_probability:
+            values = np.exp(values - values.max(axis=-2, keepdims=True))
+            values = values / values.sum(axis=-2, keepdims=True)
+        own = label[self.setting.reduced.targets.astype(int)]
+        return own * (label[:, None] * values).sum(axis=-2)
 
     @cached_property
     def log_loss(self) -> Floats:

@@ -38,6 +38,10 @@ def _labels(setting: Setting) -> bool:
     return setting.problem.loss.classes or bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
 
 
+def _binary(setting: Setting) -> bool:
+    return setting.problem.loss.classes and bool((setting.problem.cluster_label != 0).all())
+
+
 def _balance(setting: Setting) -> bool:
     problem = setting.problem
     return problem.trained_output and problem.activation.degree is not None
@@ -92,9 +96,9 @@ def _some_clean_labels(setting: Setting) -> bool:
     return _noisy_labels(setting) and bool((setting.flips < setting.multiplicity).any())
 
 
-def _share_right(instant: Instant, counts: Floats) -> Floats:
-    """(…): the share of samples with a positive margin; counts (n',): how many a reduced sample stands for."""
-    return (instant.margin > 0) @ counts / counts.sum()
+def _share_right(margin: Floats, counts: Floats) -> Floats:
+    """(…): the share of samples with a positive margin (…, n'); counts (n',): how many a reduced sample stands for."""
+    return (margin > 0) @ counts / counts.sum()
 
 
 _OBSERVABLES = (
@@ -125,26 +129,48 @@ _OBSERVABLES = (
         "accuracy",
         (),
         "accuracy on the training labels",
-        lambda instant: _share_right(instant, instant.setting.multiplicity),
+        lambda instant: _share_right(instant.margin, instant.setting.multiplicity),
         _labels,
     ),
     Observable(
         "clean_accuracy",
         (),
         "accuracy on the samples whose label was not flipped",
-        lambda instant: _share_right(instant, instant.setting.multiplicity - instant.setting.flips),
+        lambda instant: _share_right(instant.margin, instant.setting.multiplicity - instant.setting.flips),
         _some_clean_labels,
     ),
     Observable(
         "noisy_accuracy",
         (),
         "share of the samples with a flipped label for which the flipped label is predicted",
-        lambda instant: _share_right(instant, instant.setting.flips),
+        lambda instant: _share_right(instant.margin, instant.setting.flips),
         _noisy_labels,
     ),
-    Observable("margin", ("sample",), "margin y f(x)", lambda instant: instant.margin),
     Observable(
-        "loss_derivative", ("sample",), "derivative of the sample's loss in f", lambda instant: instant.loss_derivative
+        "binary_accuracy",
+        (),
+        "accuracy of the sign of the positive clusters' probabilities less the negative ones'",
+        lambda instant: _share_right(instant.binary_margin(True), instant.setting.multiplicity),
+        _binary,
+    ),
+    Observable(
+        "binary_accuracy_outputs",
+        (),
+        "accuracy of the sign of the positive clusters' outputs less the negative ones'",
+        lambda instant: _share_right(instant.binary_margin(False), instant.setting.multiplicity),
+        _binary,
+    ),
+    Observable(
+        "margin",
+        ("sample",),
+        "margin y f(x); of several outputs, that of the sample's class less the largest other",
+        lambda instant: instant.margin,
+    ),
+    Observable(
+        "loss_derivative",
+        ("sample",),
+        "derivative of the sample's loss in f; of several outputs, in that of the sample's class",
+        lambda instant: instant.loss_derivative,
     ),
     Observable(
         "cluster_mass",

@@ -34,8 +34,13 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
         _nudge(shape, init.nudge, samples, scenario)
     norm = np.linalg.norm(shape, axis=1)
     log_norm = np.log(init.scale) + np.log(norm)
-    if init.signs == "half":
-        sign = np.where(np.arange(model.width) < (model.width + 1) // 2, 1.0, -1.0)
+    classes = scenario.loss.kind == "cross_entropy"
+    signs = init.signs or ("positive" if classes else "random")
+    if signs == "positive":
+        sign = np.ones(model.width)
+    elif signs == "half":
+        of_output = model.width // (len(samples.centers) if classes else 1)
+        sign = np.where(np.arange(model.width) % of_output < (of_output + 1) // 2, 1.0, -1.0)
     else:
         sign = stream(seed, "initialisation.signs").choice([1.0, -1.0], size=model.width)
     if model.output_weight is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.data import Drawn
+from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
 from .data.samples import Floats, Integers
 from .initial import Weights, draw
@@ -124,13 +125,18 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
     """
     _check_memory(scenario)
     samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
+    loss = LOSSES[scenario.loss.kind]
+    if loss.classes:
+        problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
+        if problems:
+            raise scenario.error(*problems)
     count = len(samples.targets)
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
     return Problem(
         samples=samples,
         weights=draw(scenario, samples),
         activation=ACTIVATIONS[scenario.model.activation](scenario.model),
-        loss=LOSSES[scenario.loss.kind],
+        loss=loss,
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
         bias=scenario.model.bias,
         trained_output=scenario.model.output == "trained",

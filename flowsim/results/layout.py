@@ -17,7 +17,9 @@ COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
     "neuron_sign": "sign of the neuron's output weight at time 0",
-    "target_cluster": "centre of the neuron's own sign with the largest positive cosine at time 0; -1 in the void region",
+    "neuron_output": "index of the output that the neuron is part of; only where every cluster has an output",
+    "target_cluster": "of the centres that pull the neuron, the one with the largest positive cosine at time 0; -1 in the "
+    "void region",
     "cluster_label": "label of the cluster",
     "label": "training label or target of the sample, label noise included",
     "clean_label": "training label of the sample before label noise; only where labels are noisy",
@@ -34,6 +36,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
     "neuron_sign": ("neuron",),
+    "neuron_output": ("neuron",),
     "target_cluster": ("neuron",),
     "cluster_label": ("cluster",),
     "label": ("sample",),
@@ -54,6 +57,8 @@ def coordinates(setting: Setting) -> dict[str, Any]:
         "label": problem.label,
         "sample_cluster": problem.sample_cluster,
     }
+    if problem.loss.classes:
+        known["neuron_output"] = problem.neuron_output
     if problem.samples.flipped.any():
         known["clean_label"] = problem.clean_targets
     if len(problem.centers):

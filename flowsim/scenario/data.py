@@ -13,6 +13,7 @@ CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
 ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)"
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
+XOR_CLUSTERS = 4
 DIGITS = 10
 DIGIT_IMAGES = 1797
 
@@ -150,9 +151,13 @@ class Xor(Drawn):
         description="law of each coordinate of the noise, independent and with the variance that noise gives",
     )
 
+    @property
+    def clusters(self) -> int:
+        return XOR_CLUSTERS
+
     @model_validator(mode="after")
     def _rules(self) -> Xor:
-        refuse(self._broken_draw(4, ()))
+        refuse(self._broken_draw(self.clusters, ()))
         return self
 
 
@@ -170,6 +175,10 @@ class Digits(Section):
     radius: Radius = Field("sqrt_dimension", description='mean norm of the samples, or "sqrt_dimension", which is 8')
     supervision: Supervision = "class"
 
+    @property
+    def clusters(self) -> int:
+        return DIGITS
+
 
 class Table(Section):
     """Samples read from a file with arrays x, y and, where known, cluster and centers."""
@@ -179,6 +188,11 @@ class Table(Section):
         description="CSV, NPZ or NetCDF file, relative to the scenario's folder"
     )
     supervision: Supervision = "class"
+
+    @property
+    def clusters(self) -> int | None:
+        """Known once the file is read."""
+        return None
 
 
 Data = Annotated[GaussianMixture | Xor | Digits | Table, Field(discriminator="kind")]

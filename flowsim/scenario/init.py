@@ -12,8 +12,10 @@ from .base import Fraction, Positive, Section
 class Shape(Section):
     scale: Positive = Field(1e-3, description="any positive number, 1e-300 included")
     balanced: bool = Field(True, description="|v_j(0)| = |w_j(0)|; false draws v_j(0) = scale * N(0, 1) independently")
-    signs: Literal["random", "half"] = Field(
-        "random", description='sign of v_j: "random", or "half" (first half +, second half -)'
+    signs: Literal["random", "half", "positive"] | None = Field(
+        None,
+        description='sign of v_j: "random", "half" (of each output\'s neurons the first half +, the second -) or '
+        '"positive"; by default "random", and "positive" where every cluster has an output of its own',
     )
 
 

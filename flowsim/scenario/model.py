@@ -16,7 +16,7 @@ class TwoLayer(Section):
     """f(x) = sum_j v_j h(w_j, x); the kinds differ in h."""
 
     kind: Literal["two_layer"] = "two_layer"
-    width: Count = Field(50, description="number of neurons")
+    width: Count = Field(50, description="number of neurons, of all outputs together")
     bias: bool = Field(False, description="a trained bias entry b_j per neuron: h sees <w_j, x> + b_j")
     output: Literal["trained", "fixed"] = Field("trained", description="whether v_j is trained")
     output_weight: Positive | None = Field(

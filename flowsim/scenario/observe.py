@@ -18,6 +18,8 @@ Name = Literal[
     "accuracy",
     "clean_accuracy",
     "noisy_accuracy",
+    "binary_accuracy",
+    "binary_accuracy_outputs",
     "margin",
     "loss_derivative",
     "cluster_mass",

@@ -28,6 +28,16 @@ DEFAULT_TAGS = {
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
+def class_problems(clusters: int, width: int) -> Iterator[str]:
+    """What is wrong with a network of this width that has an output for each cluster."""
+    if clusters < 2:
+        yield f"cross_entropy tells clusters apart and needs at least 2, not {clusters}"
+    elif width % clusters:
+        lower = width // clusters * clusters
+        choices = " or ".join(str(m) for m in (lower, lower + clusters) if m)
+        yield f"{width} neurons cannot be split evenly over the outputs of {clusters} clusters; use {choices}"
+
+
 class Scenario(Section):
     """What the user asked for. Build one from a file with :func:`flowsim.load`."""
 
@@ -65,8 +75,21 @@ class Scenario(Section):
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
             only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
+        yield from self._broken_supervision()
         if self.is_ensemble:
             yield from self._broken_ensemble()
+
+    def _broken_supervision(self) -> Iterator[Broken]:
+        by_cluster, classes = self.data.supervision == "cluster", self.loss.kind == "cross_entropy"
+        if by_cluster and not classes:
+            wrong = f'"{self.loss.kind}" is not for data.supervision = "cluster"; use "cross_entropy"'
+            yield Broken("loss.kind", wrong, ("data.supervision",))
+        if classes and not by_cluster:
+            yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
+        clusters = self.data.clusters
+        if classes and clusters is not None:
+            for problem in class_problems(clusters, self.model.width):
+                yield Broken("model.width", problem, ("data", "loss.kind"))
 
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}

@@ -60,9 +60,11 @@ class Network:
 
     activation: Activation
     loss: Loss
+    outputs_count: int = 1
 
     def outputs(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
-        """(n',): f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,)."""
+        """f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,): (n',), or (k, n') of several
+        outputs."""
         response, _ = self._response(direction, log_norm, data)
         return self._sum(response, log_norm, ratio)
 
@@ -77,9 +79,11 @@ class Network:
         response, slope = self._response(direction, log_norm, data)
         outputs = self._sum(response, log_norm, ratio)
         pull = -data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        if self.loss.classes:  # of its own output for every neuron
+            pull = jnp.repeat(pull, len(direction) // self.outputs_count, axis=0)
         force = data.gather(slope * pull)
         along = jnp.sum(force * direction, axis=1)
-        total = response @ pull if activation.degree is None else along / activation.degree
+        total = (response * pull).sum(axis=1) if activation.degree is None else along / activation.degree
         radial = along if activation.degree is None else activation.homogeneity * total
         scale = jnp.exp((activation.homogeneity - 1) * log_norm)
         return Drift(
@@ -92,4 +96,8 @@ class Network:
         return self.activation.response(data.project(direction), log_norm[:, None], jnp)
 
     def _sum(self, response: jax.Array, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
-        return (ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)) @ response
+        factor = ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)
+        if not self.loss.classes:
+            return factor @ response
+        by_output = (self.outputs_count, len(factor) // self.outputs_count)
+        return jnp.einsum("kh,khn->kn", factor.reshape(by_output), response.reshape(*by_output, -1))

@@ -58,7 +58,7 @@ class DiffraxIntegrator:
     @_in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
-        network = Network(problem.activation, problem.loss)
+        network = Network(problem.activation, problem.loss, problem.outputs)
         coordinates: Coordinates = (
             Polar(network, problem.balanced, problem.trained_output)
             if plan.coordinates == "polar"
