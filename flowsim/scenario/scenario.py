@@ -65,6 +65,9 @@ class Scenario(Section):
         if self.data.kind == "table" and self.loss.reduction == "per_cluster":
             only = '"per_cluster" needs data.kind = "gaussian_mixture"; use "mean" or "sum" for a table'
             yield Broken("loss.reduction", only, ("data.kind",))
+        if self.flow.descends and self.open_ended and self.observe.spacing == "log":
+            unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
+            yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
         if self.is_ensemble:
             yield from self._broken_ensemble()
 

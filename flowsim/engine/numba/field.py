@@ -152,7 +152,7 @@ def _pulls(network: Network, data: Data, state: State, work: Work) -> None:
     if network.kinked:
         _gated_pulls(network, data, state, work)
     elif network.activation == LEAKY:
-        pull_leaky(work.pre, network.slope, work.pull)
+        pull_leaky(work.pre, network.slope, network.edge, work.pull)
     elif network.activation == POWER:
         pull_power(work.pre, network.degree, work.pull)
     else:

@@ -67,12 +67,12 @@ def add_leaky(pre: Floats, slope: float, factor: Floats, outputs: Floats) -> Non
 
 
 @compiled
-def pull_leaky(pre: Floats, slope: float, pull: Floats) -> None:
-    """pre <- 1 or slope, by its sign, times pull (n,)"""
+def pull_leaky(pre: Floats, slope: float, edge: float, pull: Floats) -> None:
+    """pre <- 1 above the edge, slope below, times pull (n,)"""
     m, n = pre.shape
     for j in range(m):
         for i in range(n):
-            pre[j, i] = pull[i] * (1.0 if pre[j, i] > 0.0 else slope)
+            pre[j, i] = pull[i] * (1.0 if pre[j, i] > edge else slope)
 
 
 @compiled

@@ -26,7 +26,8 @@ ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDID
 
 
 class Network(NamedTuple):
-    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0."""
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. edge:
+    without gates a pair is active above it: 0, or just below 0 where the derivative at 0 is that of the active side."""
 
     activation: int
     degree: float
@@ -37,6 +38,7 @@ class Network(NamedTuple):
     balanced: bool
     trained: bool
     kinked: bool
+    edge: float
 
     @classmethod
     def of(cls, problem: Problem, coordinates: str) -> Network:
@@ -52,6 +54,7 @@ class Network(NamedTuple):
             balanced=problem.balanced,
             trained=problem.trained_output,
             kinked=kinked,
+            edge=0.0,
         )
 
 
@@ -78,7 +81,7 @@ class Data(NamedTuple):
             inputs=np.ascontiguousarray(reduced.inputs),
             targets=reduced.targets.astype(float),
             weight=reduced.sample_weight.astype(float),
-            norm=np.linalg.norm(reduced.inputs, axis=1),
+            norm=np.sqrt(np.einsum("ij,ij->i", reduced.inputs, reduced.inputs)),
             output_sign=weights.output_sign.astype(float),
             output_log=weights.output_log.astype(float),
             plane=planes.plane,
