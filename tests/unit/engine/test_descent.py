@@ -307,3 +307,29 @@ def test_a_batch_has_at_most_all_samples(small):
 def test_weights_too_small_for_descent_are_refused(small):
     with pytest.raises(flowsim.ScenarioError, match=r"init.scale: .*gradient_flow"):
         flowsim.run(small(flow=DESCENT, init__scale=1e-300))
+
+
+SMOOTH = {
+    "prelu": {"model": {"activation": "prelu", "width": 6}, "init__scale": 0.3},
+    "tanh, logistic": {"model": {"activation": "tanh", "width": 6}, "init__scale": 0.3, "loss__kind": "logistic"},
+}
+
+
+def errors(small, steps: list[float], **overrides: Any) -> Floats:
+    """Largest difference of a weight at time 8 between descent with each of the steps and the flow."""
+    flow = flowsim.run(small(flow={"engine": "numba", "rtol": 1e-9, "until": {"time": 8.0}}, **overrides))
+    end = {"method": "gradient_descent", "until": {"time": 8.0}}
+    descents = [flowsim.run(small(flow={**end, "step": step}, **overrides)) for step in steps]
+    return np.array([np.abs(final_weights(run)[0] - final_weights(flow)[0]).max() for run in descents])
+
+
+@pytest.mark.parametrize("kind", SMOOTH)
+def test_with_smaller_steps_descent_becomes_the_flow_at_first_order(small, kind):
+    found = errors(small, [0.08, 0.04, 0.02], **SMOOTH[kind])
+    np.testing.assert_allclose(found[:-1] / found[1:], 2.0, atol=0.05)
+
+
+def test_with_smaller_steps_descent_of_relu_becomes_the_flow_along_its_kinks(small):
+    # 48 changes of gates and up to 9 sliding pairs: descent chatters about the boundaries that the flow slides along
+    found = errors(small, [0.08, 0.04, 0.02], model=RELU)
+    assert ((found[:-1] / found[1:] > 1.8) & (found[:-1] / found[1:] < 2.2)).all()
