@@ -71,7 +71,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
 
 def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     """Descent is what it is: nothing is to be chosen, but it may be impossible."""
-    flow, samples = scenario.flow, len(reduced.targets)
+    flow, samples = scenario.flow, len(reduced.problem.targets)
     _check_aligns(scenario, reduced)
     if flow.batch is not None and flow.batch > samples:
         raise scenario.error(("flow.batch", f"{flow.batch} samples of {samples}; at most all of them"))
@@ -79,14 +79,14 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
-    length = f"{round(flow.until.time / flow.step)} of them" if flow.until.time and flow.step else "until a goal is met"
+    length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
     return Plan(
         engine="descent",
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
             "engine descent: compiled iterations; time is step x iteration",
-            f"solver {flow.method}: iterations of step {flow.step:g} that see {seen}, {length} at most",
+            f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
         warnings=(),

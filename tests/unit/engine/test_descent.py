@@ -333,3 +333,17 @@ def test_with_smaller_steps_descent_of_relu_becomes_the_flow_along_its_kinks(sma
     # 48 changes of gates and up to 9 sliding pairs: descent chatters about the boundaries that the flow slides along
     found = errors(small, [0.08, 0.04, 0.02], model=RELU)
     assert ((found[:-1] / found[1:] > 1.8) & (found[:-1] / found[1:] < 2.2)).all()
+
+
+def test_a_plan_says_how_many_iterations_there_will_be_over_what(small):
+    for flow, sentence in (
+        (DESCENT, "solver gradient_descent: at most 40 iterations of step 0.2, each over all 24 samples"),
+        (SGD, "solver sgd: at most 40 iterations of step 0.2, each over 7 of 24 samples"),
+        (
+            {"method": "gradient_descent", "step": 1, "until": {"loss": 0.1}},
+            "solver gradient_descent: any number of iterations of step 1, each over all 24 samples",
+        ),
+    ):
+        scenario = small(flow=flow)
+        plan = choose(scenario, reduce(flowsim.build(scenario)))
+        assert (plan.engine, plan.coordinates, plan.reasons[1]) == ("descent", "cartesian", sentence)
