@@ -15,6 +15,7 @@ from ._accessor import register_with_xarray
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .analysis.compare import compare
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .results import open
@@ -28,6 +29,7 @@ _HOME = {
     "ScenarioError": "errors",
     "UsageError": "errors",
     "build": "problem",
+    "compare": "analysis.compare",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
@@ -42,6 +44,7 @@ __all__ = [
     "ScenarioError",
     "UsageError",
     "build",
+    "compare",
     "load",
     "loads",
     "open",

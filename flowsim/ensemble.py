@@ -159,7 +159,8 @@ def execute(
 def _result(ensemble: Ensemble, status: Status) -> xr.DataTree:
     scenario, problem = ensemble.scenario, ensemble.first.problem
     groups = ensemble.gathered.groups(problem.bias)
-    root, seconds = groups["/"], ensemble.seconds
+    root, seconds = layout.with_iterations(groups["/"], scenario), ensemble.seconds
+    groups["/"] = root
     root.attrs = attributes(scenario, _common_plan(ensemble), status, seconds)
     groups["/phases"] = phases(root)
     groups["/numerics"].attrs = status_attributes(status)

@@ -20,8 +20,12 @@ class Prepared:
         flow = scenario.flow
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
+        merge = flow.merge and flow.method != "sgd"  # batches are drawn among single samples
         self.reduced: Reduced = reduce(
-            self.problem, project=flow.reduce, merge=flow.merge, sibling=sibling.reduced if sibling else None
+            self.problem,
+            project=flow.reduce,
+            merge=merge,
+            sibling=sibling.reduced if sibling else None,
         )
         self.plan: Plan = choose(member, self.reduced)
         self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from .scenario import Scenario
 
@@ -18,7 +20,8 @@ class Schedule:
     """Time 0, then a grid: linear (k spacing), logarithmic (spacing ratio^(k-1)), or every accepted step.
 
     With an open end the grid starts fine and is coarsened, every other instant dropped, whenever it would reach twice the
-    wanted count, so that between `count` and 2 `count` evenly spaced instants remain at any time.
+    wanted count, so that between `count` and 2 `count` evenly spaced instants remain at any time. Of descent whose end is
+    known the grid is `listed`; fewer instants than wanted where there are no more iterations.
     """
 
     kind: str
@@ -28,16 +31,34 @@ class Schedule:
     spacing: float
     ratio: float = 1.0
     index: int = 0
+    listed: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, scenario: Scenario, first_step: float) -> Schedule:
         observe, until = scenario.observe, scenario.flow.until
         end, open_ended = until.time or math.inf, scenario.open_ended
+        if scenario.flow.step is not None:
+            return cls._of_descent(scenario, scenario.flow.step)
         if observe.spacing == "log":
             first = first_step if open_ended else end / LOG_SPAN
             return cls("log", observe.times, end, open_ended, first, LOG_SPAN ** (1 / max(observe.times - 2, 1)))
         spacing = OPEN_SPACING * first_step if open_ended else end / (observe.times - 1)
         return cls(observe.spacing, observe.times, end, open_ended, spacing)
+
+    @classmethod
+    def _of_descent(cls, scenario: Scenario, step: float) -> Schedule:
+        """The same grids on whole iterations, in which no iteration comes twice."""
+        observe, time = scenario.observe, scenario.flow.until.time
+        if scenario.open_ended or time is None:
+            return cls(observe.spacing, observe.times, time or math.inf, True, step)
+        last = round(time / step)
+        wanted = np.zeros(1)
+        if observe.spacing == "linear":
+            wanted = np.linspace(0, last, min(observe.times, last + 1))
+        elif observe.spacing == "log":
+            wanted = np.append(wanted, np.geomspace(last, max(last / LOG_SPAN, 1.0), observe.times - 1))
+        instants = [step * iteration for iteration in np.unique(np.rint(wanted)).tolist()]
+        return cls(observe.spacing, len(instants), time, False, step, listed=instants)
 
     @property
     def every_step(self) -> bool:
@@ -73,6 +94,8 @@ class Schedule:
     def _instant(self, index: int) -> float:
         if index == 0:
             return 0.0
+        if self.listed:
+            return self.listed[index] if index < self.count else math.inf
         if self.every_step or (not self.open_ended and index >= self.count):
             return math.inf
         if not self.open_ended and index == self.count - 1:

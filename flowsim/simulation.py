@@ -107,6 +107,7 @@ def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integra
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
     trajectory = recorder.trajectory(complete=status.exit_code == 0)
     root = layout.root(trajectory, layout.coordinates(prepared.setting), prepared.problem.bias)
+    root = layout.with_iterations(root, prepared.scenario)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
     groups["/numerics"].attrs = status_attributes(status)

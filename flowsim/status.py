@@ -33,7 +33,8 @@ def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool)
 def _goal(scenario: Scenario, report: Report) -> Status | None:
     until = scenario.flow.until
     if until.time is not None and report.time >= until.time:
-        return Status("done", f"reached time {until.time:g}")
+        made = f"made {report.steps} iterations, " if scenario.flow.descends else ""
+        return Status("done", f"{made}reached time {until.time:g}")
     if report.reached:
         return Status("done", f"reached {report.reached} {_where(report)}")
     if set(until.goals) == {"steps"} and report.steps >= until.goals["steps"]:
@@ -47,6 +48,13 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
             "at_rest",
             f"the flow came to rest {_where(report)}, before reaching its {_goals(scenario)}",
             "it will not get there; ask for what it can reach, or for a time",
+            3,
+        )
+    if report.stalled and not report.finite and scenario.flow.descends:
+        return Status(
+            "non_finite",
+            f"the next iteration would not be finite {_where(report)}: steps of {report.step_size:g} diverge",
+            "take a smaller flow.step",
             3,
         )
     if report.stalled and not report.finite:

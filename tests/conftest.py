@@ -39,6 +39,8 @@ import flowsim
 scenario = flowsim.loads("[data]\\nsamples = 12\\n[flow]\\nuntil = { time = 1.0 }")
 flowsim.run(scenario)
 flowsim.run_ensemble(scenario, [0])
+descent = {"flow": {"method": "gradient_descent", "step": 0.1, "iterations": 1}}
+flowsim.run(flowsim.loads("[data]\\nsamples = 12", overrides=descent))
 """
 
 

@@ -16,6 +16,10 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
+    if plan.engine == "descent":
+        from .descent.integrator import DescentIntegrator
+
+        return DescentIntegrator(scenario, reduced, plan)
     from .diffrax.integrator import DiffraxIntegrator
 
     return DiffraxIntegrator(scenario, reduced, plan)

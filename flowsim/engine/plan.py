@@ -43,6 +43,8 @@ class Plan:
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
+    if flow.descends:
+        return _descent(scenario, reduced)
     coordinates, why_coordinates = _coordinates(problem)
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
@@ -64,6 +66,30 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
         ),
         warnings=tuple(_warnings(scenario, engine, problem)),
         follows_sliding=engine == "numba" and not problem.activation.smooth,
+    )
+
+
+def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
+    """Descent is what it is: nothing is to be chosen, but it may be impossible."""
+    flow, samples = scenario.flow, len(reduced.problem.targets)
+    _check_aligns(scenario, reduced)
+    if flow.batch is not None and flow.batch > samples:
+        raise scenario.error(("flow.batch", f"{flow.batch} samples of {samples}; at most all of them"))
+    if _underflows(reduced.problem):
+        small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
+        raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
+    seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
+    length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
+    return Plan(
+        engine="descent",
+        solver=flow.method,
+        coordinates="cartesian",
+        reasons=(
+            "engine descent: compiled iterations; time is step x iteration",
+            f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
+            "coordinates cartesian: descent moves the weights themselves",
+        ),
+        warnings=(),
     )
 
 
@@ -119,8 +145,7 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
 
 def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduced: Reduced) -> None:
     size, problem = reduced.direction.size, reduced.problem
-    if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
-        raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
+    _check_aligns(scenario, reduced)
     if engine == "diffrax" and not _installed("diffrax"):
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
         wanted = next((key for key, so in asked.items() if so), "flow.solver")
@@ -139,11 +164,20 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
                 f"this problem has {size} after reduction; use dopri8 or tsit5",
             )
         )
-    underflows = problem.trained_output and problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN)
-    if coordinates == "cartesian" and underflows:
+    if coordinates == "cartesian" and _underflows(problem):
         raise scenario.error(
             ("flow.coordinates", f"cartesian cannot resolve neurons of norm below {SMALLEST_CARTESIAN:g}; use polar")
         )
+
+
+def _check_aligns(scenario: Scenario, reduced: Reduced) -> None:
+    if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
+        raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
+
+
+def _underflows(problem: Problem) -> bool:
+    """Whether Cartesian weights are too small."""
+    return problem.trained_output and bool(problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN))
 
 
 def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ..engine import Report, Snapshot
 from ..errors import UsageError
 from ..problem.data.samples import Floats, Integers
 from ..scenario import Scenario
+from ..schedule import Schedule
 from .instant import Instant, Setting
 from .registry import OBSERVABLES, Observable
 
@@ -111,7 +112,13 @@ class Selection:
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
-    return scenario.observe.times * (2 if scenario.open_ended else 1)
+    return _grid(scenario) * (2 if scenario.open_ended else 1)
+
+
+def _grid(scenario: Scenario) -> int:
+    """How many instants the grid has; one that may grow, or that every step is on, as many as are wanted."""
+    schedule = Schedule.of(scenario, math.nan)
+    return schedule.count if schedule.listed and not schedule.every_step else scenario.observe.times
 
 
 def snapshot_count(scenario: Scenario) -> int:
@@ -123,7 +130,7 @@ def snapshot_count(scenario: Scenario) -> int:
 
 def snapshot_indices(scenario: Scenario) -> list[int]:
     """Which instants of a whole grid whose end is known keep their weights."""
-    wanted, times = snapshot_count(scenario), scenario.observe.times
+    wanted, times = snapshot_count(scenario), _grid(scenario)
     held = sorted({*range(0, times, _stride(scenario)), times - 1})
     return _evenly(held, wanted) if wanted else []
 
@@ -131,7 +138,7 @@ def snapshot_indices(scenario: Scenario) -> list[int]:
 def _stride(scenario: Scenario) -> int:
     """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
     wanted = snapshot_count(scenario)
-    return max(scenario.observe.times // wanted, 1) if wanted > 2 else NEVER
+    return max(_grid(scenario) // wanted, 1) if wanted > 2 else NEVER
 
 
 def _evenly(indices: list[int], wanted: int) -> list[int]:

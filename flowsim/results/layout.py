@@ -16,6 +16,7 @@ from ..scenario import Scenario, referenced_files
 COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
+    "iteration": "iteration of descent; time is step x iteration",
     "neuron_sign": "sign of the neuron's output weight at time 0",
     "neuron_output": "index of the output that the neuron is part of; only where every cluster has an output",
     "target_cluster": "of the centres that pull the neuron, the one with the largest positive cosine at time 0; -1 in the "
@@ -35,6 +36,7 @@ WEIGHTS = {
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
+    "iteration": ("time",),
     "neuron_sign": ("neuron",),
     "neuron_output": ("neuron",),
     "target_cluster": ("neuron",),
@@ -82,6 +84,14 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
+
+
+def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
+    """The trajectory of descent with the iteration of each instant; any other as it is."""
+    if scenario.flow.step is None:
+        return root
+    iteration = np.rint(root["time"].values / scenario.flow.step).astype(np.int64)
+    return root.assign_coords(iteration=_named("iteration", iteration))
 
 
 def final(values: Mapping[str, Any], known: Mapping[str, Any]) -> xr.Dataset:

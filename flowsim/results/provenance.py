@@ -26,11 +26,11 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "flowsim_version": version("flowsim"),
         "python_version": platform.python_version(),
         **{f"{library}_version": found for library in LIBRARIES if (found := _version(library))},
+        **_method(scenario),
         "engine": plan.engine,
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
         "precision": scenario.flow.precision,
-        "rtol": scenario.flow.rtol,
         "warnings": "\n".join(plan.warnings),
         "status": status.name,
         "status_cause": status.cause,
@@ -38,6 +38,13 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "wall_time": seconds,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _method(scenario: Scenario) -> dict[str, Any]:
+    """What the flow was made of: a tolerance, or steps."""
+    flow = scenario.flow
+    told = {"step": flow.step, "batch": flow.batch} if flow.descends else {"rtol": flow.rtol}
+    return {"method": flow.method, **{name: value for name, value in told.items() if value is not None}}
 
 
 def status_attributes(status: Status) -> dict[str, Any]:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from .base import Broken, Count, Positive, Section, refuse
+
+#: A time that is this much of a step beyond an iteration is at that iteration.
+AT_ITERATION = 1e-6
+#: The keys that belong to the flow alone, with the values that ask for nothing.
+OF_THE_FLOW = {
+    "engine": "auto",
+    "solver": "auto",
+    "coordinates": "auto",
+    "clock": "auto",
+    "precision": "float64",
+    "rtol": None,
+}
 
 
 class Until(Section):
@@ -44,7 +58,16 @@ class Until(Section):
 
 
 class Flow(Section):
-    method: Literal["gradient_flow"] = Field("gradient_flow", description="d theta/dt = -grad L(theta)")
+    method: Literal["gradient_flow", "gradient_descent", "sgd"] = Field(
+        "gradient_flow",
+        description="d theta/dt = -grad L(theta); or theta <- theta - step grad L(theta), with the gradient over all "
+        "samples or over batches of them",
+    )
+    step: Positive | None = Field(None, description="step size of descent; its time is step x iteration")
+    batch: Count | None = Field(None, description="samples that an iteration of sgd sees")
+    iterations: Count | None = Field(
+        None, description="iterations of descent; until, which may then be left out, may stop it earlier"
+    )
     engine: Literal["auto", "diffrax", "numba"] = Field(
         "auto", description="what integrates; flowsim check says what auto chose"
     )
@@ -72,3 +95,55 @@ class Flow(Section):
     wall_time: Positive | None = Field(
         None, description="seconds of wall time after which the run stops with what it has"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _end_of_descent(cls, raw: Any) -> Any:
+        """Give descent its last instant as until.time, a whole number of steps: that of `iterations`, or of the first one
+        at or past the time asked for, whichever is earlier."""
+        if not (isinstance(raw, dict) and raw.get("method") in ("gradient_descent", "sgd")):
+            return raw
+        step, iterations, until = raw.get("step"), raw.get("iterations"), raw.get("until", {})
+        time = until.get("time") if isinstance(until, dict) else None
+        if not (_positive(step) and (iterations is None or _positive(iterations)) and isinstance(until, dict)):
+            return raw
+        if not (time is None or _positive(time)):
+            return raw
+        ends = [iterations] if iterations is not None else []
+        ends += [max(math.ceil(time / step - AT_ITERATION), 1)] if time is not None else []
+        return {**raw, "until": {**until, "time": step * min(ends)}} if ends else raw
+
+    @model_validator(mode="after")
+    def _rules(self) -> Flow:
+        refuse(self._broken_descent() if self.descends else self._broken_flow())
+        return self
+
+    def _broken_flow(self) -> Iterator[Broken]:
+        for key in ("step", "batch", "iterations"):
+            if getattr(self, key) is not None:
+                yield Broken(key, 'only with method = "gradient_descent" or "sgd"', ("method",))
+
+    def _broken_descent(self) -> Iterator[Broken]:
+        descent = f'method = "{self.method}"'
+        if self.step is None:
+            yield Broken("step", f"required with {descent}", ("method",))
+        if self.method == "sgd" and self.batch is None:
+            yield Broken("batch", f"required with {descent}", ("method",))
+        if self.method != "sgd" and self.batch is not None:
+            yield Broken("batch", 'only with method = "sgd"', ("method",))
+        endless = "until" not in self.model_fields_set or set(self.until.goals) == {"steps"}
+        if self.iterations is None and endless:
+            named = "until names a time, loss, log10_loss or alignment"
+            yield Broken("iterations", f"required with {descent}, unless {named}", ("method", "until"))
+        for key, unset in OF_THE_FLOW.items():
+            if key in self.model_fields_set and getattr(self, key) != unset:
+                yield Broken(key, 'only with method = "gradient_flow"', ("method",))
+
+    @property
+    def descends(self) -> bool:
+        """Whether the method is descent, which knows iterations and no time between them."""
+        return self.method != "gradient_flow"
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0

@@ -54,6 +54,23 @@ def assert_resuming_gives_the_uninterrupted_run(flowsim, overrides: list[str]) -
     assert_same_trajectory("a.nc", "whole.nc")
 
 
+DESCENTS = {
+    "descent": ['flow.method="gradient_descent"', 'observe.snapshots="all"'],
+    "descent with kinks, every iteration kept": [
+        'flow.method="gradient_descent"',
+        'model.activation="relu"',
+        'observe.spacing="solver"',
+    ],
+    "sgd": ['flow.method="sgd"', "flow.batch=7", "observe.times=31"],
+    "sgd until a loss, spaced openly": ['flow.method="sgd"', "flow.batch=7", "flow.until.loss=1e-9"],
+}
+
+
+@pytest.mark.parametrize("overrides", DESCENTS.values(), ids=list(DESCENTS))
+def test_resuming_descent_gives_exactly_the_uninterrupted_run(flowsim, overrides):
+    assert_resuming_gives_the_uninterrupted_run(flowsim, [*overrides, "flow.step=0.5"])
+
+
 @pytest.mark.parametrize("overrides", RUNS.values(), ids=list(RUNS))
 @pytest.mark.parametrize("engine", SOLVERS)
 def test_resuming_gives_exactly_the_uninterrupted_run(flowsim, engine, overrides):

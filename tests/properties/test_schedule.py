@@ -105,3 +105,40 @@ def test_a_budget_of_steps_beside_a_time_leaves_the_end_known(count, first_step)
     assert not schedule(count, "linear", first_step, time=7.0, steps=3).open_ended
     for until in ({"loss": 0.1}, {"time": 7.0, "loss": 0.1}, {"steps": 3}, {"alignment": 0.9}, {"log10_loss": -3.0}):
         assert schedule(count, "linear", first_step, **until).open_ended
+
+
+def descent_grid(count: int, spacing: str, step: float, iterations: int) -> Schedule:
+    flow = {"method": "gradient_descent", "step": step, "iterations": iterations}
+    scenario = flowsim.loads("", overrides={"observe": {"times": count, "spacing": spacing}, "flow": flow})
+    return Schedule.of(scenario, step)
+
+
+@given(
+    count=counts,
+    step=st.floats(1e-6, 1e3),
+    iterations=st.integers(1, 10**6),
+    spacing=st.sampled_from(["linear", "log"]),
+)
+def test_descent_is_kept_at_whole_iterations_none_of_them_twice(count, step, iterations, spacing):
+    instants = descent_grid(count, spacing, step, iterations).instants
+    kept = np.rint(np.array(instants) / step).astype(int)
+    assert instants == [step * int(iteration) for iteration in kept]
+    assert (kept[0], kept[-1]) == (0, iterations)
+    assert (np.diff(kept) > 0).all()
+    assert len(kept) <= count
+    if spacing == "linear":
+        assert len(kept) == min(count, iterations + 1)
+        assert np.ptp(np.diff(kept)) <= 1
+
+
+@given(count=counts, step=st.floats(1e-6, 1e3), arrivals=st.lists(st.integers(1, 50), min_size=1, max_size=60))
+def test_with_an_open_end_descent_is_kept_at_evenly_spaced_iterations(count, step, arrivals):
+    flow = {"method": "gradient_descent", "step": step, "until": {"loss": 0.1}}
+    scenario = flowsim.loads("", overrides={"observe.times": count, "flow": flow})
+    plan = Schedule.of(scenario, step)
+    reached = [0, *np.cumsum(arrivals).tolist()]
+    kept = kept_by(plan, [step * iteration for iteration in range(reached[-1] + 1)])
+    iterations = np.rint(np.array(kept) / step).astype(int)
+    assert kept == [step * int(iteration) for iteration in iterations]
+    assert len(set(np.diff(iterations).tolist())) <= 1
+    assert len(kept) >= min(count, reached[-1] + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,9 +14,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 njit: Any = numba.njit  # its stubs do not know every option
 
 
-def _stamp() -> str:
-    """What the compiled code was made from: the text of every module of this engine."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+def _stamp(*others: Path) -> str:
+    """What the compiled code was made from: the text of every module of this engine, and of other folders."""
+    sources = [source for folder in (Path(__file__).parent, *others) for source in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
@@ -42,11 +43,12 @@ def entry(function: Function) -> Function:
     """A compiled function that Python calls; its machine code, with all that it calls, is kept on disk.
 
     Numba would take it from there while the time of the function's own file stands. What it calls is in other files too, so
-    the stamp is made from all of them.
+    the stamp is made from all of them: those of this engine and of the function's own folder.
     """
     try:
         dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
     except RuntimeError:  # no folder that may be written to: then every process compiles for itself
         return cast(Function, njit(no_cfunc_wrapper=True, **OPTIONS)(function))
-    dispatcher._cache._cache_file._source_stamp = STAMP
+    home = Path(inspect.getfile(function)).parent
+    dispatcher._cache._cache_file._source_stamp = STAMP if home == Path(__file__).parent else _stamp(home)
     return cast(Function, dispatcher)

@@ -17,6 +17,7 @@ from ..plan import Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
+from .rows import Rows
 from .stepper import advance, inside, through
 from .tableau import TABLEAUS
 
@@ -48,13 +49,13 @@ class NumbaIntegrator:
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
-        self._problem = problem
         self._until = scenario.flow.until
         self._network = Network.of(problem, plan.coordinates)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
         self._setting = (self._network, self._data, TABLEAUS[plan.solver], Aims.of(scenario, reduced))
-        self._start = self._first_state(reduced)
+        self._rows = Rows(problem, self._network)
+        self._start = self._rows.first(reduced)
 
     def begin(self) -> Carry:
         carry = self._empty()
@@ -73,7 +74,7 @@ class NumbaIntegrator:
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
         sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
         return Flown(
-            self._snapshot(instants[:count], log.y[:count], sliding),
+            self._rows.snapshot(instants[:count], log.y[:count], sliding),
             {**numerics, "step_size": log.step[:count]},
             self.report(carry),
             self.now(carry),
@@ -95,12 +96,12 @@ class NumbaIntegrator:
         state, y = carry.state, np.empty_like(carry.state.y)
         network, data, tableau, _ = self._setting
         inside(time, network, data, tableau, state, carry.work, y)
-        return self._snapshot(time, y, self._sliding(state.begin_count, state.begin_plane))
+        return self._rows.snapshot(time, y, self._sliding(state.begin_count, state.begin_plane))
 
     def now(self, carry: Carry) -> Snapshot:
         state = carry.state
         sliding = self._sliding(state.slide_count, state.slide_plane)
-        return self._snapshot(float(state.clock[layout.TIME]), state.y.copy(), sliding)
+        return self._rows.snapshot(float(state.clock[layout.TIME]), state.y.copy(), sliding)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return carry.kept
@@ -116,44 +117,6 @@ class NumbaIntegrator:
         shape = (self._problem.outputs, samples)
         state = State.empty(self._network, self._setting[2], len(self._start), coordinates, shape)
         return Carry(state, Work.empty(self._network, state, shape))
-
-    def _first_state(self, reduced: Reduced) -> Floats:
-        """Rows of y at time 0."""
-        weights = self._problem.weights
-        y = np.zeros((len(reduced.direction), reduced.direction.shape[1] + 2))
-        if self._network.polar:
-            y[:, :-2], y[:, -2] = reduced.direction, weights.log_norm
-            if self._network.trained and not self._network.balanced:
-                y[:, -1] = weights.output_sign * np.exp(weights.output_log - weights.log_norm)
-        else:
-            y[:, :-2] = np.exp(weights.log_norm)[:, None] * reduced.direction
-            if self._network.trained:
-                y[:, -1] = self._problem.output
-        return y
-
-    def _snapshot(self, time: float | Floats, y: Floats, sliding: Booleans | None) -> Snapshot:
-        """y: (…, m, r + 2)"""
-        direction, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]
-        if not self._network.polar:
-            largest = np.abs(direction).max(axis=-1)
-            norm = largest * np.linalg.norm(direction / np.where(largest > 0, largest, 1.0)[..., None], axis=-1)
-            norm = np.where(norm > 0, norm, 1.0)
-            direction, log_norm = direction / norm[..., None], np.log(norm)
-        sign, log_size = self._output(output, log_norm)
-        return Snapshot(time, direction, log_norm, sign, log_size, sliding)
-
-    def _output(self, output: Floats, log_norm: Floats) -> tuple[Floats, Floats]:
-        """Sign and log of |v| from the last entries of y."""
-        network, weights = self._network, self._problem.weights
-        if not network.trained:
-            return np.broadcast_to(weights.output_sign, output.shape), np.broadcast_to(weights.output_log, output.shape)
-        if not network.polar:
-            with np.errstate(divide="ignore"):
-                return np.sign(output), np.log(np.abs(output))
-        if network.balanced:
-            return np.broadcast_to(weights.output_sign, output.shape), log_norm
-        with np.errstate(divide="ignore"):
-            return np.sign(output), np.log(np.abs(output)) + log_norm
 
     def _sliding(self, count: Integers, plane: Integers) -> Booleans | None:
         """(m, n'): the pairs that slide, or None where no pair can."""

@@ -81,7 +81,7 @@ class Data(NamedTuple):
             inputs=np.ascontiguousarray(reduced.inputs),
             targets=reduced.targets.astype(float),
             weight=reduced.sample_weight.astype(float),
-            norm=np.linalg.norm(reduced.inputs, axis=1),
+            norm=np.sqrt(np.einsum("ij,ij->i", reduced.inputs, reduced.inputs)),
             output_sign=weights.output_sign.astype(float),
             output_log=weights.output_log.astype(float),
             output_index=reduced.problem.neuron_output,

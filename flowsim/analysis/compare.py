@@ -1,0 +1,196 @@
+"""How far two trajectories of the same neurons on the same data are from each other, per neuron and over time."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+import xarray as xr
+
+from ..errors import UsageError
+from ..problem.data.samples import Booleans, Floats, Integers
+from ..results import open
+from ..scenario import Scenario
+
+#: Two instants this close, relative to the end of what is compared, are the same.
+SAME_INSTANT = 1e-9
+
+#: name -> what is compared
+MEANINGS = {
+    "cosine_difference": "largest difference |cos a - cos b| of a neuron's cosines with the cluster centres",
+    "log_norm_difference": "log|w_a| - log|w_b|",
+    "output_weight_difference": "|v_a - v_b| / |v_b|",
+    "loss_ratio": "loss of a / loss of b",
+    "angle": "angle between the weights of a and b, in radians",
+    "relative_weight_distance": "|w_a - w_b| / |w_b|",
+}
+
+Result = str | PathLike[str] | xr.DataTree
+
+
+def compare(a: Result, b: Result) -> xr.Dataset:
+    """The distance between two results, files or trees, at the instants that `a` has kept within the span of both.
+
+    Along `time`: `cosine_difference`, `log_norm_difference`, `output_weight_difference` (time, neuron) and `loss_ratio`
+    (time). Where `b` has kept the same instant its values are taken as they are; elsewhere its cosines, log norms, output
+    weights and log loss are interpolated linearly between its neighbouring instants, and the coordinate `interpolated` is
+    true. Along `snapshot`, the instants at which both have kept their weights: `angle` and `relative_weight_distance`
+    (snapshot, neuron); biases are entries of the weights. What one of the two has not kept is left out.
+    Raises UsageError where the two are not of the same neurons on the same data.
+    """
+    with _opened(a) as first, _opened(b) as second:
+        _check_comparable(first, second)
+        one, other = first.to_dataset(), second.to_dataset()
+        instants = Instants.of(one["time"].values, other["time"].values)
+        time = one["time"][instants.place]
+        found = xr.Dataset(coords={"time": time, "interpolated": ("time", instants.interpolated)})
+        if "iteration" in one.coords:
+            found = found.assign_coords(iteration=one["iteration"][instants.place])
+        found = found.assign(_along_time(one, other, instants)).assign(_at_snapshots(one, other))
+        for name, variable in found.data_vars.items():
+            variable.attrs = {"long_name": MEANINGS[str(name)], "units": "1"}
+        found["interpolated"].attrs = {"long_name": "whether b is interpolated at this instant", "units": "1"}
+        return found.load()
+
+
+@dataclass(frozen=True)
+class Instants:
+    """The instants of a within the span of both. place (T,): where a has them; below (T,), share (T,): b there is
+    (1 - share) of its instant `below` and `share` of the next one. interpolated (T,): 0 < share < 1."""
+
+    place: Integers
+    below: Integers
+    share: Floats
+
+    @classmethod
+    def of(cls, first: Floats, second: Floats) -> Instants:
+        end = min(first[-1], second[-1])
+        near = SAME_INSTANT * end
+        place = np.flatnonzero(first <= end + near)
+        time = first[place]
+        below = np.clip(np.searchsorted(second, time, side="right") - 1, 0, max(len(second) - 2, 0))
+        above = np.minimum(below + 1, len(second) - 1)
+        length = second[above] - second[below]
+        share = np.clip((time - second[below]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
+        share = np.where(np.abs(time - second[below]) <= near, 0.0, share)
+        return cls(place, below, np.where(np.abs(time - second[above]) <= near, 1.0, share))
+
+    @property
+    def interpolated(self) -> Booleans:
+        return (self.share > 0) & (self.share < 1)
+
+    def of_second(self, values: Floats) -> Floats:
+        """(T, …) from b's values (its instants, …)."""
+        share = self.share.reshape(-1, *[1] * (values.ndim - 1))
+        low, high = values[self.below], values[np.minimum(self.below + 1, len(values) - 1)]
+        with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
+            return np.where(share == 0, low, np.where(share == 1, high, (1 - share) * low + share * high))
+
+
+def _along_time(one: xr.Dataset, other: xr.Dataset, instants: Instants) -> dict[str, xr.Variable]:
+    def both(name: str) -> tuple[Floats, Floats]:
+        return one[name].values[instants.place], instants.of_second(other[name].values)
+
+    shared = {str(name) for name in one.data_vars.keys() & other.data_vars.keys()}
+    found = {}
+    if "cosine" in shared and one.sizes["cluster"]:
+        first, second = both("cosine")
+        found["cosine_difference"] = xr.Variable(("time", "neuron"), np.abs(first - second).max(axis=-1))
+    if "log_norm" in shared:
+        first, second = both("log_norm")
+        found["log_norm_difference"] = xr.Variable(("time", "neuron"), first - second)
+    if "output_weight" in shared:
+        first, second = both("output_weight")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.where(first == second, 0.0, np.abs(first - second) / np.abs(second))
+        found["output_weight_difference"] = xr.Variable(("time", "neuron"), change)
+    if "log10_loss" in shared:
+        first, second = both("log10_loss")
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = np.where(first == second, 1.0, 10 ** (first - second))
+        found["loss_ratio"] = xr.Variable(("time",), ratio)
+    return found
+
+
+def _at_snapshots(one: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
+    """Angles and distances where both have kept their weights."""
+    if "direction" not in one or "direction" not in other:
+        return xr.Dataset()
+    instants = Instants.of(one["snapshot"].values, other["snapshot"].values)
+    common = np.flatnonzero(~instants.interpolated)
+    mine, theirs = instants.place[common], instants.below[common] + (instants.share[common] == 1)
+    first, second = _directions(one, mine), _directions(other, theirs)
+    chord = np.linalg.norm(first - second, axis=-1)
+    dims = ("snapshot", "neuron")
+    found = xr.Dataset(
+        {"angle": (dims, 2 * np.arcsin(np.minimum(chord / 2, 1.0)))}, {"snapshot": one["snapshot"][mine]}
+    )
+    if "log_norm" in one and "log_norm" in other:
+        growth = _log_norm(one, mine) - _log_norm(other, theirs)
+        with np.errstate(over="ignore"):
+            distance = np.linalg.norm(np.exp(growth)[..., None] * first - second, axis=-1)
+        found["relative_weight_distance"] = (dims, distance)
+    return found
+
+
+def _directions(run: xr.Dataset, places: Integers) -> Floats:
+    """(snapshot, neuron, feature + bias): unit rows."""
+    direction = run["direction"].values[places]
+    if "bias_weight" not in run:
+        return direction
+    return np.concatenate([direction, run["bias_weight"].values[places][..., None]], axis=-1)
+
+
+def _log_norm(run: xr.Dataset, places: Integers) -> Floats:
+    return run["log_norm"].sel(time=run["snapshot"].values[places]).values
+
+
+def _check_comparable(first: xr.DataTree, second: xr.DataTree) -> None:
+    problems = list(_differences(first, second))
+    if problems:
+        raise UsageError("these two cannot be compared: " + "; ".join(problems))
+
+
+def _differences(first: xr.DataTree, second: xr.DataTree) -> Iterator[str]:
+    """Why two results are not of the same neurons on the same data, every reason."""
+    for name, tree in (("a", first), ("b", second)):
+        if "seed" in tree.dims:
+            yield f"{name} is an ensemble, and only single runs are compared"
+    if "seed" in first.dims or "seed" in second.dims:
+        return
+    for name in ("neuron", "cluster", "feature"):
+        sizes = first.sizes.get(name), second.sizes.get(name)
+        if None not in sizes and sizes[0] != sizes[1]:
+            yield f"a has {sizes[0]} {name}s and b has {sizes[1]}"
+    one, other = _scenario(first), _scenario(second)
+    if one.seed != other.seed:
+        yield f"a is of seed {one.seed} and b of seed {other.seed}, so their random draws differ"
+    if not _same_data(first, second, one, other):
+        yield "they have different data"
+    if "neuron_sign" in first.coords and "neuron_sign" in second.coords and one.model.width == other.model.width:
+        differ = np.count_nonzero(first["neuron_sign"].values != second["neuron_sign"].values)
+        if differ:
+            yield f"{differ} of their neurons have output weights of different signs"
+
+
+def _same_data(first: xr.DataTree, second: xr.DataTree, one: Scenario, other: Scenario) -> bool:
+    """By the scenarios, and by the samples themselves where they came from a file."""
+    files = {"path"} if one.data.kind == "table" else set()
+    if one.data.model_dump(exclude=files) != other.data.model_dump(exclude=files):
+        return False
+    kept = [tree.children.get("data") for tree in (first, second)]
+    if kept[0] is None or kept[1] is None:
+        return kept[0] is kept[1]
+    return kept[0].to_dataset(inherit=False).equals(kept[1].to_dataset(inherit=False))
+
+
+def _scenario(tree: xr.DataTree) -> Scenario:
+    return Scenario.model_validate(tomllib.loads(str(tree.attrs["scenario"])))
+
+
+def _opened(result: Result) -> xr.DataTree | nullcontext[xr.DataTree]:
+    return nullcontext(result) if isinstance(result, xr.DataTree) else open(result)

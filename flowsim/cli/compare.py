@@ -1,0 +1,120 @@
+"""flowsim compare"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .common import add_json, finite, print_json
+
+PER_NEURON = (
+    "cosine_difference",
+    "log_norm_difference",
+    "output_weight_difference",
+    "angle",
+    "relative_weight_distance",
+)
+
+
+#: Two instants are but the start and the end.
+ENDS = 2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A.nc", help="a result of flowsim run")
+    parser.add_argument("b", metavar="B.nc", help="another one, of the same neurons on the same data")
+    add_json(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    from ..analysis.compare import compare
+    from ..results import open
+
+    with open(options.a) as a, open(options.b) as b:
+        found = compare(a, b)
+        facts = _facts(found) | {"a": _run(options.a, a), "b": _run(options.b, b)}
+    if options.json:
+        print_json(facts)
+    else:
+        print("\n".join(_lines(facts)))
+    return 0
+
+
+def _run(path: str, tree: Any) -> dict[str, Any]:
+    attributes = tree.attrs
+    size = f"step {attributes['step']:g}" if "step" in attributes else f"rtol {attributes['rtol']:g}"
+    integrated = f"{attributes['engine']} {attributes['solver']}, {size}"
+    return {"path": path, "title": attributes["title"], "integrated": integrated, "end": float(tree["time"][-1])}
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    """Numbers about a comparison, over the instants that both have kept, or over all where these are but start and end.
+
+    Those that are not finite are None.
+    """
+    import numpy as np
+
+    common = np.flatnonzero(~found["interpolated"].values)
+    facts: dict[str, Any] = {
+        "instants": found.sizes["time"],
+        "common": len(common),
+        "only_common": len(common) > ENDS or len(common) == found.sizes["time"],
+        "snapshots": found.sizes.get("snapshot", 0),
+    }
+    if facts["only_common"]:
+        found = found.isel(time=common)
+    facts["end"] = float(found["time"][-1])
+    for name in PER_NEURON:
+        if name in found and found[name].size:
+            along = str(found[name].dims[0])
+            size = np.nan_to_num(np.abs(found[name].values), nan=np.inf)
+            place, neuron = np.unravel_index(size.argmax(), size.shape)
+            facts[name] = {
+                "worst": finite(size[place, neuron]),
+                "neuron": int(neuron),
+                "time": float(found[along][place]),
+                "median_at_end": finite(np.median(size[-1])),
+                "worst_at_end": finite(size[-1].max()),
+            }
+    if "loss_ratio" in found:
+        ratio = found["loss_ratio"].values
+        with np.errstate(divide="ignore"):
+            furthest = int(np.nan_to_num(np.abs(np.log(ratio)), nan=np.inf).argmax())
+        facts["loss_ratio"] = {
+            "worst": finite(ratio[furthest]),
+            "time": float(found["time"][furthest]),
+            "at_end": finite(ratio[-1]),
+        }
+    return facts
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    lines = []
+    for name in ("a", "b"):
+        run = facts[name]
+        lines.append(f"{name:<12} {run['path']}: {run['integrated']}, to time {run['end']:g}")
+    common, instants = facts["common"], facts["instants"]
+    if facts["only_common"]:
+        left_out = f"; the other {instants - common} of a are left out" if common < instants else ""
+        lines.append(f"instants     {common} that both have kept, up to time {facts['end']:g}{left_out}")
+    else:
+        lines.append(f"instants     {instants} of a, up to time {facts['end']:g}")
+        lines.append(
+            f"warning      at {instants - common} of them b is interpolated linearly between instants of its own"
+        )
+    lines.append(f"weights      compared at {facts['snapshots']} instants that both have kept")
+    lines.append(f"{'':<26} {'worst':>12} {'neuron':>8} {'at time':>12} {'median at end':>14} {'worst at end':>14}")
+    for name in PER_NEURON:
+        if name in facts:
+            of = facts[name]
+            worst, median, last = (_number(of[key]) for key in ("worst", "median_at_end", "worst_at_end"))
+            lines.append(f"{name:<26} {worst:>12} {of['neuron']:>8} {of['time']:>12.6g} {median:>14} {last:>14}")
+    if "loss_ratio" in facts:
+        of = facts["loss_ratio"]
+        worst, last = _number(of["worst"]), _number(of["at_end"])
+        lines.append(f"{'loss_ratio':<26} {worst:>12} {'':>8} {of['time']:>12.6g} {'':>14} {last:>14}")
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.6g}"

@@ -1,0 +1,1 @@
+"""Descent: the gradient's steps of a given size, compiled."""

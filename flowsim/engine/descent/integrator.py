@@ -1,0 +1,114 @@
+"""Descent behind the drive's protocol: time is step x iteration, and every instant is at an iteration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...problem import Reduced
+from ...problem.data.samples import Integers
+from ...problem.planes import Planes
+from ...problem.streams import stream
+from ...scenario import Scenario
+from ..goals import reached_goal
+from ..integrator import Report
+from ..numba.layout import ACCEPTED, EVALUATIONS, FINITE, LOG_LOSS, REACHED, STALLED, TIME, Aims, Data, Network, State
+from ..numba.rows import Rows
+from ..numba.tableau import TABLEAUS
+from ..plan import Plan
+from ..snapshot import Snapshot
+from .layout import Method, Pieces, room_for
+from .stepper import descend
+
+#: What a carry is saved as.
+KEPT = ("y", "ahead", "clock", "counts")
+
+_NONE = np.zeros(0, dtype=np.int64)
+#: Without gates, no engine looks at planes.
+_NO_PLANES = Planes(_NONE, np.zeros(0), _NONE, _NONE, _NONE)
+
+
+class DescentIntegrator:
+    """Implements :class:`flowsim.engine.integrator.Integrator`. A carry that was handed to `advance` is used up."""
+
+    def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
+        self._until, self._seed = scenario.flow.until, scenario.single_seed
+        self._method = Method.of(scenario, len(reduced.targets))
+        # without gates a pair at 0 is on the active side: ReLU'(0) = 1, as in Li et al. 2025, Section 3
+        self._network = Network.of(reduced.problem, plan.coordinates)._replace(kinked=False)
+        self._data = Data.of(reduced, _NO_PLANES)
+        self._aims = Aims.of(scenario, reduced)
+        self._rows = Rows(reduced.problem, self._network)
+        self._start = self._rows.first(reduced)
+        batch, empty, outputs = max(self._method.batch, 1), self._empty(), reduced.problem.outputs
+        self._room = (
+            Pieces.of(self._network, empty, (outputs, len(reduced.targets))),
+            room_for(batch, self._data),
+            Pieces.of(self._network, empty, (outputs, batch)),
+        )
+        self._order = 0, self._drawn(0)
+
+    def begin(self) -> State:
+        state = self._empty()
+        state.y[:] = self._start
+        return self.advance(state, 0.0, 0)
+
+    def advance(self, carry: State, stop: float, attempts: int) -> State:
+        counts, method = carry.counts, self._method
+        last = int(counts[ACCEPTED]) + attempts
+        while True:
+            made = int(counts[ACCEPTED])
+            # an iteration ends with the gradient of the next one, so the last of an epoch takes the order of the next epoch
+            epoch = (made + 1) // method.epoch if attempts else made // method.epoch
+            end = min(last, (epoch + 1) * method.epoch - 1) if method.batch else last
+            self._descend(carry, stop, end, epoch)
+            if int(counts[ACCEPTED]) < end or end == last:
+                return carry
+
+    def _descend(self, carry: State, stop: float, last: int, epoch: int) -> None:
+        if self._method.batch and self._order[0] != epoch:
+            self._order = epoch, self._drawn(epoch)
+        pieces, batch, batch_pieces = self._room
+        setting = (self._method, self._network, self._data, self._aims)
+        descend(stop, last, self._order[1], *setting, carry, pieces, batch, batch_pieces)
+
+    def report(self, carry: State) -> Report:
+        clock, counts = carry.clock, carry.counts
+        return Report(
+            time=float(clock[TIME]),
+            step_size=self._method.step,
+            steps=int(counts[ACCEPTED]),
+            rejections=0,
+            evaluations=int(counts[EVALUATIONS]),
+            reached=reached_goal(self._until, float(clock[LOG_LOSS])) if counts[REACHED] else "",
+            stalled=bool(counts[STALLED]),
+            finite=bool(counts[FINITE]),
+        )
+
+    def at(self, carry: State, time: float) -> Snapshot:
+        assert time == carry.clock[TIME], "between two iterations there is nothing"
+        return self.now(carry)
+
+    def now(self, carry: State) -> Snapshot:
+        return self._rows.snapshot(float(carry.clock[TIME]), carry.y.copy())
+
+    def save(self, carry: State) -> dict[str, Any]:
+        return {name: getattr(carry, name) for name in KEPT}
+
+    def restore(self, saved: dict[str, Any]) -> State:
+        state = self._empty()
+        for name in KEPT:
+            getattr(state, name)[:] = saved[name]
+        return state
+
+    def _drawn(self, epoch: int) -> Integers:
+        """The order in which an epoch's batches take the samples. Each epoch has a stream of its own, so that any can be
+        drawn first."""
+        if not self._method.batch:
+            return _NONE
+        return stream(self._seed, f"flow.batches.{epoch}").permutation(len(self._data.targets))
+
+    def _empty(self) -> State:
+        neurons, entries = self._start.shape
+        return State.empty(self._network, TABLEAUS["dopri5"], neurons, entries - 2, (1, 1))

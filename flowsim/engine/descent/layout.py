@@ -1,0 +1,47 @@
+"""What descent works on, beside the arrays of the numba engine, whose field it takes its gradients from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...scenario import Scenario
+from ..numba.layout import Data, Network, State, Work
+
+#: Samples whose pre-activations are in memory at a time: few enough for the processor's cache, enough for matrix products.
+PIECE = 512
+
+
+class Method(NamedTuple):
+    """step: its size. batch: how many samples a step sees; 0 for all of them. epoch: iterations until all were seen."""
+
+    step: float
+    batch: int
+    epoch: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, samples: int) -> Method:
+        step, batch = scenario.flow.step, scenario.flow.batch
+        assert step is not None, "a scenario that descends has a step"
+        return cls(step, batch or 0, samples // batch if batch else 1)
+
+
+class Pieces(NamedTuple):
+    """Room for samples that are taken a piece at a time: for a whole piece, and for what is left over at the end."""
+
+    whole: Work
+    rest: Work
+
+    @classmethod
+    def of(cls, network: Network, state: State, shape: tuple[int, int]) -> Pieces:
+        """shape: (k, n), of the outputs of all samples."""
+        outputs, samples = shape
+        piece = min(PIECE, samples)
+        return cls(Work.empty(network, state, (outputs, piece)), Work.empty(network, state, (outputs, samples % piece)))
+
+
+def room_for(batch: int, data: Data) -> Data:
+    """The data of a batch, to be filled."""
+    inputs, (targets, weight, norm) = np.zeros((batch, data.inputs.shape[1])), np.zeros((3, batch))
+    return data._replace(inputs=inputs, targets=targets, weight=weight, norm=norm)

@@ -1,0 +1,62 @@
+"""flowsim compare: a page, a summary, and answers to what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import flowsim as package
+
+DESCENT = ["--set", 'flow={method="gradient_descent", step=0.5, iterations=60}']
+
+
+@pytest.fixture
+def results(flowsim):
+    """flow.nc, and descent.nc from the same start."""
+    assert flowsim("run", "a.toml", "-o", "flow.nc").code == 0
+    assert flowsim("run", "a.toml", "-o", "descent.nc", *DESCENT).code == 0
+
+
+def test_the_page_says_what_was_compared_and_how_far_apart_it_is(flowsim, results):
+    answer = flowsim("compare", "descent.nc", "flow.nc")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "a            descent.nc: descent gradient_descent, step 0.5, to time 30"
+    assert lines[1] == "b            flow.nc: numba dopri5, rtol 1e-06, to time 30"
+    assert lines[2] == "instants     11 that both have kept, up to time 30"
+    worst = float(package.compare("descent.nc", "flow.nc")["cosine_difference"].max())
+    (cosine,) = (line.split() for line in lines if line.startswith("cosine_difference"))
+    assert cosine[1] == f"{worst:.6g}"
+
+
+def test_the_summary_names_the_worst_neuron_and_when(flowsim, results):
+    answer = flowsim("compare", "descent.nc", "flow.nc", "--json")
+    facts = json.loads(answer.out)
+    found = package.compare("descent.nc", "flow.nc")["log_norm_difference"]
+    size = np.abs(found).sel(time=facts["log_norm_difference"]["time"])
+    assert facts["log_norm_difference"]["worst"] == np.abs(found).max()
+    assert size[facts["log_norm_difference"]["neuron"]] == np.abs(found).max()
+    assert facts["log_norm_difference"]["median_at_end"] == np.median(np.abs(found[-1]))
+
+
+def test_instants_of_one_run_alone_are_left_out_where_both_share_enough(flowsim, results):
+    flowsim("run", "a.toml", "-o", "fine.nc", "--set", "observe.times=21")
+    answer = flowsim("compare", "fine.nc", "flow.nc")
+    assert "11 that both have kept, up to time 30; the other 10 of a are left out" in answer.out
+
+
+def test_where_they_share_too_few_interpolation_is_warned_of(flowsim, results):
+    flowsim("run", "a.toml", "-o", "odd.nc", "--set", "observe.times=14")
+    answer = flowsim("compare", "odd.nc", "flow.nc")
+    assert "warning      at 12 of them b is interpolated linearly" in answer.out
+
+
+def test_what_cannot_be_compared_exits_2_with_every_reason(flowsim, results):
+    flowsim("run", "a.toml", "-o", "other.nc", "--set", "model.width=5", "--set", "data.samples=28")
+    answer = flowsim("compare", "flow.nc", "other.nc")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == ("these two cannot be compared: a has 6 neurons and b has 5; they have different data\n")
+    assert flowsim("compare", "flow.nc", "missing.nc").code == 2
+    assert flowsim("compare", "flow.nc").code == 2
