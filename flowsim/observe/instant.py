@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from ..engine import Snapshot, target_cluster
 from ..problem import Problem, Reduced
 from ..problem.data.samples import Floats, Integers
+from .decomposition import Decomposition
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
@@ -55,6 +56,11 @@ class Setting:
     def multiplicity(self) -> Floats:
         """(n',): how many samples a reduced sample stands for"""
         return np.bincount(self.reduced.representative, minlength=len(self.reduced.targets)).astype(float)
+
+    @cached_property
+    def decomposition(self) -> Decomposition | None:
+        """How neurons decompose into centres and noise; None where the weights do not determine it"""
+        return Decomposition.of(self.reduced)
 
     @property
     def batch(self) -> int:

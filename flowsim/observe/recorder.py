@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ class Selection:
             absent = [
                 (
                     f"observe.variables[{index}]",
-                    f'"{name}" does not exist for this problem; it has {", ".join(applicable)}',
+                    _absence(name, applicable),
                 )
                 for index, name in enumerate(observe.variables)
                 if name not in applicable
@@ -95,6 +95,12 @@ class Selection:
                 "lower observe.times or observe.snapshots, or name fewer observe.variables"
             )
         return cls(tuple(chosen), summarised, shapes, 8 * kept)
+
+
+def _absence(name: str, applicable: Iterable[str]) -> str:
+    needs = OBSERVABLES[name].needs
+    why = f" (it needs {needs})" if needs else ""
+    return f'"{name}" does not exist for this problem{why}; it has {", ".join(applicable)}'
 
 
 def _instants(scenario: Scenario) -> int:

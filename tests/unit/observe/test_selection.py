@@ -22,15 +22,17 @@ def names(scenario, setting_of) -> set[str]:
 
 #: What only a network with a kink has.
 KINK = {"gate", "sliding_pairs"}
+#: What is kept only where it is named.
+ON_REQUEST = {name for name, observable in OBSERVABLES.items() if observable.on_request}
 
 
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - companions
+    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - ON_REQUEST - companions
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK - ON_REQUEST
 
 
 @pytest.mark.parametrize("engine", ["numba", "diffrax"])
