@@ -47,9 +47,10 @@ class Selection:
     bytes: int
 
     @classmethod
-    def of(cls, scenario: Scenario, setting: Setting) -> Selection:
+    def of(cls, scenario: Scenario, setting: Setting, also: Iterable[str] = ()) -> Selection:
         """Resolve [observe] for a problem; for an ensemble, the problem of any of its members.
 
+        also: names of observables that are kept beside those that were asked for, where the problem has them.
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
         observe = scenario.observe
@@ -72,6 +73,7 @@ class Selection:
             if absent:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
+        chosen += [applicable[name] for name in also if name in applicable and applicable[name] not in chosen]
         sizes = _sizes(setting)
         members, instants = len(scenario.seeds), _instants(scenario)
         summarised = frozenset(
