@@ -28,9 +28,10 @@ __all__ = ["CLAIMS", "Claim", "Evidence", "ReluNetwork", "distance_up_to_scale",
 
 
 def followed(scenario: Scenario) -> tuple[str, ...]:
-    """The observables that the claims of a scenario follow over time."""
-    names = (name for claim in selected(CLAIMS, scenario.evaluate.claims).values() for name in claim.observables)
-    return tuple(dict.fromkeys(names))
+    """The observables that the claims of a scenario look at: the sizes of the weights, and what each follows over time."""
+    claims = selected(CLAIMS, scenario.evaluate.claims).values()
+    names = [name for claim in claims for name in claim.observables]
+    return tuple(dict.fromkeys(["log_norm", "output_weight", *names])) if claims else ()
 
 
 def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:
