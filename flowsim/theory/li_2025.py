@@ -1,6 +1,6 @@
 """Li, Pan, Lyu & Li 2025, Feature Averaging: its ideal classifiers and its claims.
 
-k clusters of one norm R (sqrt(d) in the paper) in classes J_+ and J_-. Trained on the class, every neuron becomes the sum
+k clusters of one norm R (sqrt(d) in the paper) in classes J+ and J-. Trained on the class, every neuron becomes the sum
 of its class's centres; trained on the cluster, every neuron becomes one centre.
 """
 
@@ -25,13 +25,13 @@ WITHSTOOD = 0.25
 
 
 def feature_averaging(centers: Floats, cluster_label: Integers) -> ReluNetwork:
-    """f_FA = |J_+| ReLU<mean of mu_+, x> - |J_-| ReLU<mean of mu_-, x> (Definition 4.1)."""
+    """f_FA = |J+| ReLU<mean of mu_j over J+, x> - |J-| ReLU<mean of mu_j over J-, x> (Definition 4.1)."""
     sums = np.array([centers[cluster_label == sign].sum(axis=0) for sign in (1, -1)])
     return ReluNetwork(sums, np.zeros(2), np.array([1.0, -1.0]))
 
 
 def feature_decoupling(centers: Floats, cluster_label: Integers) -> ReluNetwork:
-    """f_FD = sum_{J_+} ReLU(<mu_j, x> - R^2/2) - sum_{J_-} ReLU(<mu_j, x> - R^2/2), R^2 = |mu_j|^2 (Theorem D.3)."""
+    """f_FD: the sum over J+ of ReLU(<mu_j, x> - R^2/2) minus that over J-, R^2 = |mu_j|^2 (Theorem D.3)."""
     return ReluNetwork(centers, -((centers**2).sum(axis=1)) / 2, cluster_label.astype(float))
 
 
@@ -42,18 +42,18 @@ def averaging_outputs(x: Floats, centers: Floats, cluster_label: Integers) -> Fl
 
 
 def binary_probability(outputs: Floats, cluster_label: Integers) -> Floats:
-    """(n,): sum_{J_+} p_j - sum_{J_-} p_j of the softmax p of outputs (n, k) (Section 4.2)."""
+    """(n,): the sum over J+ minus that over J- of the softmax p_j of outputs (n, k) (Section 4.2)."""
     relative = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     return (relative @ cluster_label) / relative.sum(axis=1)
 
 
 def binary_logit(outputs: Floats, cluster_label: Integers) -> Floats:
-    """(n,): sum_{J_+} f_j - sum_{J_-} f_j of outputs (n, k)."""
+    """(n,): the sum over J+ minus that over J- of outputs f_j (n, k)."""
     return outputs @ cluster_label
 
 
 def averaging_attack(centers: Floats, cluster_label: Integers) -> Floats:
-    """(d,): the unit vector from the centres of J_- to those of J_+; samples are moved against their label along it
+    """(d,): the unit vector from the centres of J- to those of J+; samples are moved against their label along it
     (Remark 4.2)."""
     direction = cluster_label @ centers
     return direction / np.linalg.norm(direction)
