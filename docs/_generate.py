@@ -18,6 +18,7 @@ from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.schedule import LOG_SPAN
+from flowsim.theory import CLAIMS
 
 Spec = Mapping[str, Any]
 
@@ -48,6 +49,7 @@ def write(folder: Path) -> None:
         "observables": _table(("variable", "dimensions", "units", "meaning"), _observables()),
         "coordinates": _table(("coordinate", "dimensions", "meaning"), _described(COORDINATES)),
         "weights": _table(("variable", "dimensions", "meaning"), _described(WEIGHTS)),
+        "claims": _table(("claim", "where", "what is measured; what stands for the paper's O(.)", "bound"), _claims()),
         "numerics": _table(("variable", "meaning"), ((_code(name), _plain(text)) for name, text in NUMERICS.items())),
     }
     for name, lines in pages.items():
@@ -56,8 +58,17 @@ def write(folder: Path) -> None:
 
 def _observables() -> Iterator[tuple[str, ...]]:
     for item in OBSERVABLES.values():
-        meaning = _plain(item.long_name) + (" (log companion)" if item.companion else "")
+        meaning = _plain(item.long_name) + (
+            " (log companion)" if item.companion else " (on request)" if item.on_request else ""
+        )
         yield _code(item.name), ", ".join(("time", *item.dims)), _plain(item.units), meaning
+
+
+def _claims() -> Iterator[tuple[str, ...]]:
+    for name, claim in CLAIMS.items():
+        number = "of the setting" if callable(claim.bound) else f"{claim.bound:.4g}"
+        bound = f"{'at least' if claim.at_least else 'at most'} {number}"
+        yield _code(name), _plain(claim.where), _plain(claim.statement), bound
 
 
 def _described(names: Mapping[str, str]) -> Iterator[tuple[str, ...]]:

@@ -6,6 +6,7 @@ from .engine import Plan, choose
 from .observe import Selection, Setting
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
+from .theory import followed
 
 
 class Prepared:
@@ -29,4 +30,6 @@ class Prepared:
         )
         self.plan: Plan = choose(member, self.reduced)
         self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
-        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting)
+        self.selection: Selection = (
+            sibling.selection if sibling else Selection.of(scenario, self.setting, also=followed(scenario))
+        )

@@ -21,6 +21,7 @@ from .results import attributes, check_writable, checkpoint, layout, open, statu
 from .scenario import Scenario, with_seeds
 from .schedule import Schedule
 from .status import RUNNING, Status
+from .theory import CLAIMS, evidence_of, held_against
 
 #: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
 Progress = Callable[..., None]
@@ -114,6 +115,9 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     data = layout.data(prepared.scenario, prepared.problem)
     if data is not None:
         groups["/data"] = data
+    if prepared.scenario.evaluate.claims and not status.exit_code:
+        evidence = evidence_of(prepared.scenario, prepared.setting, root)
+        groups["/claims"] = held_against(CLAIMS, prepared.scenario.evaluate.claims, evidence)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

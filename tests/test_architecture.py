@@ -27,6 +27,7 @@ ORDER = [
     "observe",
     "results",
     "analysis",
+    "theory",
     "prepared",
     "ensemble",
     "simulation",

@@ -47,6 +47,7 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         "phases": {name: finite(float(values)) for name, values in _phases(tree).items()},
         "final": {name: finite(float(values)) for name, values in _final(tree.to_dataset().isel(time=-1)).items()},
         **{name: int(last[name]) for name in COUNTS},
+        **({"claims": _claims(tree)} if "claims" in tree.children else {}),
     }
 
 
@@ -68,8 +69,31 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any]) -> list[str]:
         lines.append(f"  {name:<22} {when:>12}  {_definition(tree, name)}")
     lines.append(f"at time {facts['time']:.6g}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in _final(tree.to_dataset().isel(time=-1)).items()]
+    lines += _held_against(facts)
     counts = f"{facts['steps']} steps, {facts['rejections']} rejected, {facts['evaluations']} evaluations"
     return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+
+
+def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
+    """What the run has to say to each claim."""
+    found = tree.children["claims"].to_dataset(inherit=False)
+    numbers, words = ("measured", "bound"), ("prediction", "verdict", "statement", "where", "note")
+    return {
+        str(name): {key: finite(float(found[key][row])) for key in numbers}
+        | {key: str(found[key].values[row]) for key in words}
+        for row, name in enumerate(found["claim"].values)
+    }
+
+
+def _held_against(facts: dict[str, Any]) -> list[str]:
+    """Each claim, what was measured and predicted, and what both are of."""
+    claims = facts.get("claims", {})
+    lines = ["claims"] if claims else []
+    for name, claim in claims.items():
+        measured = "" if claim["measured"] is None else f"{claim['measured']:.4g}, predicted {claim['prediction']}"
+        lines.append(f"  {name}: {claim['verdict']}{'; ' + measured if measured else ': ' + claim['note']}")
+        lines.append(f"    {claim['where']}: {claim['statement']}")
+    return lines
 
 
 def _of_ensemble(tree: xr.DataTree) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..engine import Snapshot, target_cluster
 from ..problem import Problem, Reduced
 from ..problem.data.samples import Floats, Integers
+from .decomposition import Decomposition
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
@@ -60,6 +61,11 @@ class Setting:
         """(n',): how many samples whose label was flipped a reduced sample stands for"""
         flipped = self.reduced.representative[self.problem.samples.flipped]
         return np.bincount(flipped, minlength=len(self.reduced.targets)).astype(float)
+
+    @cached_property
+    def decomposition(self) -> Decomposition | None:
+        """How neurons decompose into centres and noise; None where the weights do not determine it"""
+        return Decomposition.of(self.reduced)
 
     @property
     def batch(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,9 +48,10 @@ class Selection:
     bytes: int
 
     @classmethod
-    def of(cls, scenario: Scenario, setting: Setting) -> Selection:
+    def of(cls, scenario: Scenario, setting: Setting, also: Iterable[str] = ()) -> Selection:
         """Resolve [observe] for a problem; for an ensemble, the problem of any of its members.
 
+        also: names of observables that are kept beside those that were asked for, where the problem has them.
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
         observe = scenario.observe
@@ -65,7 +66,7 @@ class Selection:
             absent = [
                 (
                     f"observe.variables[{index}]",
-                    f'"{name}" does not exist for this problem; it has {", ".join(applicable)}',
+                    _absence(name, applicable),
                 )
                 for index, name in enumerate(observe.variables)
                 if name not in applicable
@@ -73,6 +74,7 @@ class Selection:
             if absent:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
+        chosen += [applicable[name] for name in also if name in applicable and applicable[name] not in chosen]
         sizes = _sizes(setting)
         members, instants = len(scenario.seeds), _instants(scenario)
         summarised = frozenset(
@@ -108,6 +110,12 @@ class Selection:
                 name, seen = name + QUANTILE_SUFFIX, _quantiles(seen, setting)
             values[name] = seen
         return values
+
+
+def _absence(name: str, applicable: Iterable[str]) -> str:
+    needs = OBSERVABLES[name].needs
+    why = f" (it needs {needs})" if needs else ""
+    return f'"{name}" does not exist for this problem{why}; it has {", ".join(applicable)}'
 
 
 def _instants(scenario: Scenario) -> int:

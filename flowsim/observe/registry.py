@@ -9,8 +9,18 @@ import numpy as np
 
 from ..engine import cosines
 from ..problem.data.samples import Floats, Integers
+from .decomposition import cluster_coefficients, noise_coefficients
 from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
+from .regions import activation_region, feature_change
+from .xor import C0, almost_orthogonality, captures, neuron_alignment
+
+_DECOMPOSES = (
+    "linearly independent samples with known clusters, equal ones in one cluster, and an activation of <w_j, x> alone: "
+    "elsewhere the weights do not determine the coefficients"
+)
+_LABELLED = "targets +1/-1"
+_XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,7 @@ class Observable:
     """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
     theirs, so it counts axes from the last one. applies: whether a problem has it.
     companion: left out by default unless tiny weights make its linear partner underflow. on_request: kept only where it is
-    named."""
+    named. needs: what `applies` asks for, in words."""
 
     name: str
     dims: tuple[str, ...]
@@ -28,6 +38,7 @@ class Observable:
     units: str = "1"
     companion: bool = False
     on_request: bool = False
+    needs: str = ""
 
 
 def _clusters(setting: Setting) -> bool:
@@ -40,6 +51,10 @@ def _labels(setting: Setting) -> bool:
 
 def _binary(setting: Setting) -> bool:
     return setting.problem.loss.classes and bool((setting.problem.cluster_label != 0).all())
+
+
+def _decomposes(setting: Setting) -> bool:
+    return setting.decomposition is not None
 
 
 def _balance(setting: Setting) -> bool:
@@ -99,6 +114,16 @@ def _some_clean_labels(setting: Setting) -> bool:
 def _share_right(margin: Floats, counts: Floats) -> Floats:
     """(…): the share of samples with a positive margin (…, n'); counts (n',): how many a reduced sample stands for."""
     return (margin > 0) @ counts / counts.sum()
+
+
+def _margin_gap(instant: Instant) -> Floats:
+    return np.ptp(instant.margin, axis=-1)
+
+
+def _loss_derivative_ratio(instant: Instant) -> Floats:
+    size = np.abs(instant.loss_derivative)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where derivatives underflow there is no ratio
+        return size.max(axis=-1) / size.min(axis=-1)
 
 
 _OBSERVABLES = (
@@ -218,6 +243,76 @@ _OBSERVABLES = (
         "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2) relative to the neuron's own scale",
         _balance_drift,
         _balance,
+    ),
+    Observable(
+        "cluster_coefficient",
+        ("neuron", "cluster"),
+        "lambda_jc of w_j = w_j(0) + sum_c lambda_jc mu_c/|mu_c|^2 + sum_i sigma_ji xi_i/|xi_i|^2",
+        cluster_coefficients,
+        _decomposes,
+        on_request=True,
+        needs=_DECOMPOSES,
+    ),
+    Observable(
+        "noise_coefficient",
+        ("neuron", "sample"),
+        "sigma_ji of w_j = w_j(0) + sum_c lambda_jc mu_c/|mu_c|^2 + sum_i sigma_ji xi_i/|xi_i|^2",
+        noise_coefficients,
+        _decomposes,
+        on_request=True,
+        needs=_DECOMPOSES,
+    ),
+    Observable(
+        "margin_gap",
+        (),
+        "largest difference between the margins of two samples",
+        _margin_gap,
+        _labels,
+        on_request=True,
+        needs=_LABELLED,
+    ),
+    Observable(
+        "loss_derivative_ratio",
+        (),
+        "largest ratio between the loss derivatives of two samples",
+        _loss_derivative_ratio,
+        _labels,
+        on_request=True,
+        needs=_LABELLED,
+    ),
+    Observable(
+        "activation_region",
+        (),
+        "share of the samples that activate every neuron of their own class",
+        activation_region,
+        _labels,
+        on_request=True,
+        needs=_LABELLED,
+    ),
+    Observable(
+        "feature_change",
+        (),
+        "|phi(Wx) - phi(W(0)x)| / |phi(W(0)x)|, mean over the training samples that activate a neuron at time 0",
+        feature_change,
+        on_request=True,
+    ),
+    Observable(
+        "neuron_alignment",
+        (),
+        "share of right gates: active around mu and not around -mu, for each neuron that captures mu",
+        neuron_alignment,
+        captures,
+        on_request=True,
+        needs=_XOR,
+    ),
+    Observable(
+        "almost_orthogonality",
+        (),
+        "largest |<w_j, mu>| / |v_j| over neurons that capture a cluster and unit centres of the other sign",
+        almost_orthogonality,
+        captures,
+        on_request=True,
+        needs=_XOR,
     ),
 )
 

@@ -61,6 +61,17 @@ class Reduced:
             return direction[..., :rank], bias
         return direction[..., :rank] @ self.basis.T + direction[..., -1:] * self.outside, bias
 
+    def lower(self, direction: Floats, bias: Floats) -> Floats:
+        """The inverse of `lift`: weights (…, m, d) and bias entries (…, m) -> (…, m, r) coordinates."""
+        inside, columns = direction, []
+        if self.basis is not None:
+            inside = direction @ self.basis
+        if self.problem.bias:
+            columns.append(bias[..., None])
+        if self.outside is not None:
+            columns.append((direction * self.outside).sum(axis=-1, keepdims=True))
+        return np.concatenate([inside, *columns], axis=-1)
+
     def center_products(self, direction: Floats) -> Floats:
         """(…, m, K): <w_j, mu_k> for the neurons with these coordinates (…, m, r), biases left out."""
         products = direction @ self.center.T

@@ -30,6 +30,14 @@ Name = Literal[
     "sliding_pairs",
     "gate",
     "balance_drift",
+    "cluster_coefficient",
+    "noise_coefficient",
+    "margin_gap",
+    "loss_derivative_ratio",
+    "activation_region",
+    "feature_change",
+    "neuron_alignment",
+    "almost_orthogonality",
 ]
 
 

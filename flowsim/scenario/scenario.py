@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from ..errors import Issue, ScenarioError, UsageError
 from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
+from .evaluate import Evaluate
 from .flow import Flow
 from .init import Gaussian, Init
 from .loss import Loss
@@ -52,6 +53,7 @@ class Scenario(Section):
     loss: Loss = Loss()
     flow: Flow = Flow()
     observe: Observe = Observe()
+    evaluate: Evaluate = Evaluate()
 
     _source: Source = PrivateAttr(default_factory=Source)
 
@@ -104,6 +106,8 @@ class Scenario(Section):
             yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
         if self.observe.spacing == "solver":
             yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
+        if self.evaluate.claims:
+            yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
     @property
     def is_ensemble(self) -> bool:

@@ -63,6 +63,14 @@ def test_inner_products_between_neurons_and_samples_are_preserved(problem):
 
 
 @given(problem=problems())
+def test_weights_lifted_and_lowered_again_are_the_same(problem):
+    reduced = reduce(problem)
+    back = reduced.lower(*reduced.lift(reduced.direction))
+    assert back.shape == reduced.direction.shape
+    close(back, reduced.direction, 1.0)
+
+
+@given(problem=problems())
 def test_inner_products_between_samples_are_preserved(problem):
     reduced = reduce(problem)
     gram = (reduced.inputs @ reduced.inputs.T)[np.ix_(reduced.representative, reduced.representative)]

@@ -49,7 +49,7 @@ class NumbaIntegrator:
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
-        self._until = scenario.flow.until
+        self._until, self._outputs = scenario.flow.until, problem.outputs
         self._network = Network.of(problem, plan.coordinates)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
@@ -114,7 +114,7 @@ class NumbaIntegrator:
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape
-        shape = (self._problem.outputs, samples)
+        shape = (self._outputs, samples)
         state = State.empty(self._network, self._setting[2], len(self._start), coordinates, shape)
         return Carry(state, Work.empty(self._network, state, shape))
 

@@ -22,17 +22,21 @@ def names(scenario, setting_of) -> set[str]:
 
 #: What only a network with a kink has.
 KINK = {"gate", "sliding_pairs"}
+#: What only a network with an output for every cluster has.
+CLASSES = {"binary_accuracy", "binary_accuracy_outputs"}
 #: What exists only where label noise flipped a label.
 NOISY = {"clean_accuracy", "noisy_accuracy"}
+#: What is kept only where it is named.
+ON_REQUEST = {name for name, observable in OBSERVABLES.items() if observable.on_request}
 
 
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - companions
+    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - ON_REQUEST - companions
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK - NOISY
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - ON_REQUEST
 
 
 @pytest.mark.parametrize(("fraction", "kept"), [(0.01, set()), (0.5, NOISY), (1.0, {"noisy_accuracy"})])

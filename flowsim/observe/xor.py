@@ -1,0 +1,81 @@
+"""What Frei, Chatterji & Bartlett 2022 follow on XOR data: neurons that capture a cluster, and two conditions on them.
+
+XOR centres are +mu_1, -mu_1 (label +1), +mu_2, -mu_2 (label -1), mu_1 and mu_2 orthogonal and of one norm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem import Problem
+from ..problem.data.samples import Floats, Integers
+from .instant import Instant, Setting
+from .regions import active_pairs
+
+#: The constant C_0 > 1 of Lemma 4.2, which the paper leaves open: neurons capture at a cosine of 1/(3 C_0 sqrt(d)).
+C0 = 4.0
+#: Centres are those of XOR where they are so up to this, relative to their norm.
+ROUNDING = 1e-9
+
+
+def is_xor(problem: Problem) -> bool:
+    """Whether the centres and their labels are those of XOR."""
+    centers = problem.centers
+    if len(centers) != 4 or problem.cluster_label.tolist() != [1, 1, -1, -1]:
+        return False
+    norms = np.linalg.norm(centers, axis=1)
+    bound = ROUNDING * norms.max()
+    opposite = np.abs(centers[::2] + centers[1::2]).max() <= bound
+    return bool(opposite and abs(centers[0] @ centers[2]) <= bound * norms.max() and np.ptp(norms) <= bound)
+
+
+def capture_sets(problem: Problem, c0: float = C0) -> Integers:
+    """(m,): the cluster that each neuron captures at time 0 (Lemma 4.2): the centre of the neuron's own sign with which its
+    cosine is at least 1/(3 C_0 sqrt(d)), biases left out; -1 where there is none. J_mu are the neurons of one cluster."""
+    direction, unit = problem.hidden_direction, unit_centers(problem)
+    cosine = direction @ unit.T / np.linalg.norm(direction, axis=1, keepdims=True)
+    own = problem.weights.output_sign[:, None] == problem.cluster_label
+    cosine = np.where(own, cosine, -np.inf)
+    captured = cosine.max(axis=1) >= 1 / (3 * c0 * direction.shape[1] ** 0.5)
+    return np.where(captured, cosine.argmax(axis=1), -1)
+
+
+def unit_centers(problem: Problem) -> Floats:
+    """(K, d)"""
+    return problem.centers / np.linalg.norm(problem.centers, axis=1, keepdims=True)
+
+
+def captures(setting: Setting) -> bool:
+    """Whether these conditions speak of the problem, and of any neuron in it."""
+    return is_xor(setting.problem) and bool((capture_sets(setting.problem) >= 0).any())
+
+
+def neuron_alignment(instant: Instant) -> Floats:
+    """(…): over all neurons that capture mu and all samples around mu and -mu, the share of pairs in which the neuron is
+    active on the former, inactive on the latter; Condition 4.7 is that it is 1"""
+    setting = instant.setting
+    captured = capture_sets(setting.problem)
+    neurons = np.flatnonzero(captured >= 0)
+    # reduced samples count as often as they stand for samples of the cluster
+    counts = (
+        setting.membership
+        * np.bincount(setting.problem.sample_cluster[setting.problem.sample_cluster >= 0], minlength=4)[:, None]
+    )
+    on, off = counts[captured[neurons]], counts[captured[neurons] ^ 1]
+    right = sum(
+        (np.where(active[..., neurons, :], on[:, rows], off[:, rows])).sum(axis=(-2, -1))
+        for rows, active in active_pairs(instant)
+    )
+    return np.asarray(right / (on.sum() + off.sum()))
+
+
+def almost_orthogonality(instant: Instant) -> Floats:
+    """(…): largest |<w_j, mu>| / |v_j| over the neurons that capture a cluster and the unit centres mu of the other sign;
+    Condition 4.8 is that it is at most 3 times the step size"""
+    setting, snapshot = instant.setting, instant.snapshot
+    captured = capture_sets(setting.problem)
+    neurons = np.flatnonzero(captured >= 0)
+    other = np.where(captured[neurons] < 2, 2, 0)
+    products = setting.reduced.center_products(snapshot.direction)[..., neurons, other]
+    scale = np.exp(snapshot.log_norm - snapshot.output_log)[..., neurons]
+    return np.abs(products * scale).max(axis=-1) / np.linalg.norm(setting.problem.centers[0])

@@ -1,0 +1,32 @@
+"""Test data: new samples from the distribution of the training data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import UsageError
+from ..scenario import Scenario
+from .data import SOURCES, Samples
+from .streams import stream
+
+#: The kinds of data that are drawn from a distribution.
+DRAWN = ("gaussian_mixture", "xor")
+
+
+def fresh(scenario: Scenario, samples: Samples, count: int) -> Samples:
+    """So many samples around the centres of `samples`, clusters drawn uniformly, noise and label noise as in training.
+
+    Everything but the centres is drawn anew, from a stream of its own; the same call gives the same samples.
+    Raises UsageError where the training data come from no distribution.
+    """
+    data = scenario.data
+    if data.kind not in DRAWN:
+        raise UsageError(f'data of kind "{data.kind}" come from no distribution that new samples could be drawn from')
+    update = {
+        "data": data.model_copy(update={"samples": count, "balanced": False}),
+        "seed": int(stream(scenario.single_seed, "test").integers(2**63)),
+    }
+    drawn = SOURCES[data.kind](scenario.model_copy(update=update), None)
+    # another seed may also have drawn other centres
+    inputs = drawn.inputs + (samples.centers - drawn.centers)[drawn.sample_cluster]
+    return replace(drawn, inputs=inputs, centers=samples.centers)

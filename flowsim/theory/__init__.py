@@ -1,0 +1,55 @@
+"""The papers: their ideal classifiers, their predictions, and how a run is held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import xarray as xr
+
+from ..observe import Setting
+from ..problem import build, reduce
+from ..scenario import Scenario, loads
+from . import frei_2022, li_2025
+from .claim import Claim, held_against, selected
+from .evidence import Evidence
+from .relu import ReluNetwork, distance_up_to_scale
+
+#: paper.theorem or paper.theorem.part -> Claim. A claim is one entry in its paper's CLAIMS; the name of its theorem stands
+#: in scenario/evaluate.py.
+CLAIMS: dict[str, Claim] = {
+    f"{paper}.{name}": claim
+    for paper, claims in (("frei_2022", frei_2022.CLAIMS), ("li_2025", li_2025.CLAIMS))
+    for name, claim in claims.items()
+}
+
+__all__ = ["CLAIMS", "Claim", "Evidence", "ReluNetwork", "distance_up_to_scale", "evaluate", "followed", "held_against"]
+
+
+def followed(scenario: Scenario) -> tuple[str, ...]:
+    """The observables that the claims of a scenario look at: the sizes of the weights, and what each follows over time."""
+    claims = selected(CLAIMS, scenario.evaluate.claims).values()
+    names = [name for claim in claims for name in claim.observables]
+    return tuple(dict.fromkeys(["log_norm", "output_weight", *names])) if claims else ()
+
+
+def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:
+    """A run as claims see it."""
+    step: Any = getattr(scenario.flow, "step", None)  # only descent has one
+    return Evidence(scenario, setting, trajectory, step)
+
+
+def evaluate(result: xr.DataTree, claims: Iterable[str] = (), folder: str | PathLike[str] = "") -> xr.Dataset:
+    """Hold the result of a run against claims, along dimension `claim`.
+
+    claims: names of papers or theorems, such as "li_2025" or "li_2025.theorem_4_5"; by default those of its scenario.
+    folder: where the scenario's relative paths start. Raises ScenarioError where a name is unknown or a file missing.
+    """
+    chosen = tuple(claims)
+    overrides = {"evaluate.claims": list(chosen)} if chosen else {}
+    scenario = loads(str(result.attrs["scenario"]), folder=folder, overrides=overrides)
+    problem = build(scenario)
+    setting = Setting(reduce(problem, project=scenario.flow.reduce, merge=scenario.flow.merge))
+    evidence = evidence_of(scenario, setting, result.to_dataset())
+    return held_against(CLAIMS, scenario.evaluate.claims, evidence)

@@ -1,0 +1,135 @@
+"""A run as claims see it: its problem, its trajectory, its network at the end, and test data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from ..engine import Snapshot
+from ..errors import UsageError
+from ..observe import OBSERVABLES, Instant, Setting
+from ..problem import Problem, fresh
+from ..problem.data import Samples
+from ..problem.data.samples import Floats, Integers
+from ..scenario import Scenario
+from .relu import ReluNetwork
+
+#: Test samples, or as many as have so many numbers.
+TEST_SAMPLES, TEST_NUMBERS = 10_000, 20_000_000
+
+
+class NotApplicable(Exception):
+    """A claim speaks of something that the run does not have; the message says of what."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """trajectory: the root group of a result. step: that of gradient descent, None for a flow."""
+
+    scenario: Scenario
+    setting: Setting
+    trajectory: xr.Dataset
+    step: float | None = None
+
+    @property
+    def problem(self) -> Problem:
+        return self.setting.problem
+
+    @cached_property
+    def weights(self) -> Snapshot:
+        """The instants whose weights were kept, as many."""
+        kept = self.trajectory
+        for name in ("direction", "log_norm"):
+            if name not in kept:
+                raise NotApplicable(f"the weights were not kept ({name} is missing; see observe.snapshots)")
+        index = np.searchsorted(kept["time"].values, kept["snapshot"].values)
+        start = self.problem.weights
+        shape = (len(index), len(start.output_log))
+        bias = kept["bias_weight"].values if "bias_weight" in kept else np.zeros(shape)
+        sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
+        if self.problem.trained_output:
+            if "output_weight" not in kept:
+                raise NotApplicable("the weights were not kept (output_weight is missing)")
+            output = kept["output_weight"].values[index]
+            with np.errstate(divide="ignore"):
+                sign, size = np.sign(output), np.log(np.abs(output))
+        return Snapshot(
+            kept["snapshot"].values,
+            self.setting.reduced.lower(kept["direction"].values, bias),
+            kept["log_norm"].values[index],
+            sign,
+            size,
+        )
+
+    @cached_property
+    def end(self) -> Instant:
+        """The last of them."""
+        return Instant(self.setting, self.weights[-1])
+
+    @cached_property
+    def network(self) -> ReluNetwork:
+        """The network at the end, in the original features. With several outputs, their sum."""
+        if self.problem.activation.name != "relu":
+            raise NotApplicable(f"it speaks of ReLU, and the activation is {self.problem.activation.name}")
+        last = self.weights[-1]
+        hidden, bias = self.setting.reduced.lift(last.direction)
+        norm = np.exp(last.log_norm)
+        return ReluNetwork(norm[:, None] * hidden, norm * bias, last.output_sign * np.exp(last.output_log))
+
+    @cached_property
+    def neuron_output(self) -> Integers:
+        """(m,): the output that each neuron belongs to"""
+        outputs = getattr(self.problem, "neuron_output", None)
+        if outputs is None:
+            raise NotApplicable("it speaks of networks with an output per cluster")
+        return np.asarray(outputs)
+
+    def class_outputs(self, x: Floats) -> Floats:
+        """(n, K): the outputs of a network that has one per cluster"""
+        network, features = self.network, np.zeros((len(self.neuron_output), len(self.problem.centers)))
+        features[np.arange(len(features)), self.neuron_output] = network.output
+        return np.maximum(x @ network.hidden.T + network.bias, 0.0) @ features
+
+    @cached_property
+    def test(self) -> Samples:
+        """Fresh samples around the same centres."""
+        count = min(TEST_SAMPLES, max(TEST_NUMBERS // self.problem.inputs.shape[1], 1))
+        try:
+            return fresh(self.scenario, self.problem.samples, count)
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
+
+    @cached_property
+    def clean_label(self) -> Integers:
+        """(n,): label of each training sample's cluster"""
+        if not len(self.problem.centers) or (self.problem.sample_cluster < 0).any():
+            raise NotApplicable("it speaks of clusters, which are unknown here")
+        return self.problem.cluster_label[self.problem.sample_cluster]
+
+    def accuracy(self, outputs: Floats, labels: Floats | Integers) -> float:
+        """Share of outputs (n,) with the sign of their label."""
+        return float(np.mean(np.sign(outputs) == labels))
+
+    def over_time(self, name: str) -> tuple[Floats, Floats]:
+        """(times (T,), values (T, …)) of an observable at all instants it was kept at; else at those that kept their
+        weights."""
+        if name in self.trajectory:
+            return self.trajectory["time"].values, self.trajectory[name].values
+        observable = OBSERVABLES[name]
+        if not observable.applies(self.setting):
+            raise NotApplicable(f"it needs {observable.needs}")
+        snapshots = self.weights
+        return snapshots.time, np.array(
+            [observable.value(Instant(self.setting, snapshots[index])) for index in range(len(snapshots.time))]
+        )
+
+    def between(self, name: str, after: float, until: float = np.inf) -> Floats:
+        """The values of an observable at the kept instants in (after, until]; there must be some."""
+        times, values = self.over_time(name)
+        inside = (times > after) & (times <= until * (1 + 1e-9))
+        if not inside.any():
+            raise NotApplicable(f"no instant was kept after time {after:g} and until {until:g} (see observe.times)")
+        return values[inside]
