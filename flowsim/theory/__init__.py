@@ -36,8 +36,7 @@ def followed(scenario: Scenario) -> tuple[str, ...]:
 
 def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:
     """A run as claims see it."""
-    step: Any = getattr(scenario.flow, "step", None)  # only descent has one
-    return Evidence(scenario, setting, trajectory, step)
+    return Evidence(scenario, setting, trajectory, scenario.flow.step)
 
 
 def evaluate(result: xr.DataTree, claims: Iterable[str] = (), folder: str | PathLike[str] = "") -> xr.Dataset:

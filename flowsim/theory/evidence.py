@@ -82,10 +82,9 @@ class Evidence:
     @cached_property
     def neuron_output(self) -> Integers:
         """(m,): the output that each neuron belongs to"""
-        outputs = getattr(self.problem, "neuron_output", None)
-        if outputs is None:
+        if not self.problem.loss.classes:
             raise NotApplicable("it speaks of networks with an output per cluster")
-        return np.asarray(outputs)
+        return self.problem.neuron_output
 
     def class_outputs(self, x: Floats) -> Floats:
         """(n, K): the outputs of a network that has one per cluster"""

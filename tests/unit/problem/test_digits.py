@@ -13,8 +13,9 @@ IMAGES, DIGIT = load_digits(return_X_y=True)
 
 def digits(seed: int = 0, **overrides) -> flowsim.Problem:
     scenario = flowsim.loads(
-        f'seed = {seed}\n[data]\nkind = "digits"\n[model]\nwidth = 2\n',
-        overrides={f"data.{key}": value for key, value in overrides.items()},
+        f'seed = {seed}\n[data]\nkind = "digits"\n[model]\nwidth = 20\n',
+        overrides={f"data.{key}": value for key, value in overrides.items()}
+        | ({"loss.kind": "cross_entropy"} if overrides.get("supervision") == "cluster" else {}),
     )
     return flowsim.build(scenario)
 

@@ -12,12 +12,14 @@ KINDS = {
     "xor": '[data]\nkind = "xor"\nsamples = 12\nlabel_noise = {noise}\nsupervision = "{how}"',
     "digits": '[data]\nkind = "digits"\nsamples = 30\nsupervision = "{how}"',
 }
+BY_CLUSTER = {"data__supervision": "cluster", "loss__kind": "cross_entropy", "model__width": 6}
 X, Y, CLUSTER = np.eye(4), np.array([1.0, -1.0, -1.0, 1.0]), np.array([2.0, 0.0, 1.0, 2.0])
 
 
 def problem(kind: str, how: str, noise: float = 0.0) -> flowsim.Problem:
     text = KINDS[kind].replace("{how}", how).replace("{noise}", str(noise))
-    return flowsim.build(flowsim.loads(f"{text}\n[model]\nwidth = 2\n"))
+    loss = "cross_entropy" if how == "cluster" else "square"
+    return flowsim.build(flowsim.loads(f'{text}\n[model]\nwidth = 20\n[loss]\nkind = "{loss}"\n'))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,7 +51,7 @@ def test_labels_are_kept_clean_beside_noisy_ones(kind):
 
 
 def test_a_table_by_cluster_keeps_its_labels(on_table):
-    found = flowsim.build(on_table({"x": X, "y": Y, "cluster": CLUSTER}, data__supervision="cluster"))
+    found = flowsim.build(on_table({"x": X, "y": Y, "cluster": CLUSTER}, **BY_CLUSTER))
     np.testing.assert_array_equal(found.targets, CLUSTER)
     np.testing.assert_array_equal(found.label, Y)
     assert found.cluster_label.tolist() == [-1, -1, 1]
@@ -57,7 +59,7 @@ def test_a_table_by_cluster_keeps_its_labels(on_table):
 
 def test_a_table_by_cluster_needs_clusters_and_labels(on_table):
     with pytest.raises(flowsim.ScenarioError) as caught:
-        flowsim.build(on_table({"x": X, "y": Y / 2}, data__supervision="cluster"))
+        flowsim.build(on_table({"x": X, "y": Y / 2}, **BY_CLUSTER))
     first, second = caught.value.issues
     assert (first.key, first.message[:19]) == ("data.path", "y must be +1 or -1;")
     assert second.key == "data.supervision"

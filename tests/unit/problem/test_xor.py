@@ -12,7 +12,8 @@ SAMPLES = 40_000
 
 
 def xor(**overrides) -> flowsim.Problem:
-    text = '[data]\nkind = "xor"\ndimension = 3\nsamples = 8\n[model]\nwidth = 2\n'
+    loss = "cross_entropy" if overrides.get("supervision") == "cluster" else "square"
+    text = f'[data]\nkind = "xor"\ndimension = 3\nsamples = 8\n[model]\nwidth = 4\n[loss]\nkind = "{loss}"\n'
     return flowsim.build(flowsim.loads(text, overrides={f"data.{key}": value for key, value in overrides.items()}))
 
 

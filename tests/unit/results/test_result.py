@@ -143,7 +143,7 @@ def test_data_from_a_file_are_kept_with_the_result(on_table):
 
 def test_a_table_s_labels_are_kept_with_the_result_where_its_clusters_are_trained_on(on_table):
     table = {"x": np.eye(3), "y": np.array([1.0, -1.0, 1.0]), "cluster": np.array([0, 1, 2])}
-    scenario = on_table(table, data__supervision="cluster")
+    scenario = on_table(table, data__supervision="cluster", loss__kind="cross_entropy", model__width=6)
     data = layout.data(scenario, flowsim.build(scenario))
     assert data is not None
     np.testing.assert_array_equal(data["y"], table["y"])

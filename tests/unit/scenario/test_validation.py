@@ -15,6 +15,9 @@ from flowsim.scenario.explain import nearest
 from flowsim.scenario.observe import Name
 from flowsim.scenario.scenario import DEFAULT_TAGS
 
+#: What data.supervision = "cluster" asks of other sections.
+CLASSES = '[model]\nwidth = 8\n[loss]\nkind = "cross_entropy"\n'
+
 
 def issues(text: str) -> tuple[Issue, ...]:
     """Everything that is wrong with a text; the comment and the empty line make line numbers worth checking."""
@@ -213,12 +216,12 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         ("[data]\nsamples = 3", "data.samples", "use 4, or balanced = false"),
         ('[data]\nkind = "xor"\nsamples = 10', "data.samples", "over 4 clusters; use 8 or 12, or balanced = false"),
         (
-            '[data]\nsupervision = "cluster"\nlabel_noise = 0.1',
+            CLASSES + '[data]\nsupervision = "cluster"\nlabel_noise = 0.1',
             "data.label_noise",
             'flips labels +1/-1, so only with supervision = "class"',
         ),
         (
-            '[data]\nkind = "xor"\nsupervision = "cluster"\nlabel_noise = 0.1',
+            CLASSES + '[data]\nkind = "xor"\nsupervision = "cluster"\nlabel_noise = 0.1',
             "data.label_noise",
             'flips labels +1/-1, so only with supervision = "class"',
         ),
@@ -323,7 +326,7 @@ width = 3
         ("[data]\nsamples = 6\nlabel_noise = 2.0", ["data.samples", "data.label_noise"]),
         (
             '[data]\nkind = "xor"\nsupervision = "cluster"\nlabel_noise = 0.5\nsamples = 6\nlaw = "cauchy"',
-            ["data.label_noise", "data.samples", "data.law"],
+            ["loss.kind", "data.label_noise", "data.samples", "data.law"],
         ),
         ('[model]\nactivation = "relux"\nwidht = 3\nbias = 1', ["model.activation", "model.widht", "model.bias"]),
         (

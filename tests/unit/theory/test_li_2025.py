@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from support.descent import descended, group
 import flowsim
 from flowsim.observe import Setting
 from flowsim.problem import reduce
-from flowsim.problem.data.samples import Integers
 from flowsim.theory import CLAIMS, Evidence, held_against, li_2025
 
 #: The paper's setting, smaller: 4 clusters, 4 neurons of each sign.
@@ -187,26 +186,17 @@ def test_descent_updates_its_coefficients_by_equations_2_and_3():
     assert wrong == ("does not hold", pytest.approx(0.5, rel=1e-6))
 
 
-@dataclass(frozen=True)
-class SeveralOutputs(flowsim.Problem):
-    """A problem whose neurons belong to one output each."""
-
-    neuron_output: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-
 def several_outputs(noise: float) -> Evidence:
     """A network whose neurons are 3 mu_j/|mu_j|^2, two for each of the 4 clusters, and noise of this size."""
-    scenario = flowsim.loads(
-        SMALLER, overrides={"model.bias": False, "data.dimension": 400, "flow.until": {"time": 1e-9}}
-    )
+    overrides = {"model.bias": False, "data.dimension": 400, "flow.until": {"time": 1e-9}}
+    overrides |= {"data.supervision": "cluster", "loss.kind": "cross_entropy", "init.signs": "positive"}
+    scenario = flowsim.loads(SMALLER, overrides=overrides)
     plain = flowsim.build(scenario)
-    outputs = np.arange(8) % 4
-    hidden = 3 * plain.centers[outputs] / 400
+    hidden = 3 * plain.centers[plain.neuron_output] / 400
     hidden = hidden + noise * np.random.default_rng(0).standard_normal(hidden.shape) / 400
     norm = np.linalg.norm(hidden, axis=1)
-    weights = replace(plain.weights, direction=hidden / norm[:, None], log_norm=np.log(norm), output_sign=np.ones(8))
-    parts = {name: getattr(plain, name) for name in plain.__dataclass_fields__}
-    problem = SeveralOutputs(**parts | {"weights": weights}, neuron_output=outputs)
+    weights = replace(plain.weights, direction=hidden / norm[:, None], log_norm=np.log(norm))
+    problem = replace(plain, weights=weights)
     root = flowsim.run(scenario).to_dataset().isel(time=[0], snapshot=[0])
     root = root.assign(direction=root["direction"] * 0 + weights.direction, log_norm=root["log_norm"] * 0 + norm)
     root["log_norm"][:] = np.log(norm)
