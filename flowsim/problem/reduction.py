@@ -159,6 +159,8 @@ def _span(inputs: Floats) -> Floats | None:
     samples, features = inputs.shape
     if samples >= features and _clearly_independent(inputs):
         return None
+    if samples < features and _clearly_independent(inputs.T):
+        return np.linalg.qr(inputs.T)[0] if samples + 1 < features else None
     triangle = inputs if samples <= features else np.linalg.qr(inputs, mode="r")
     _, values, rows = np.linalg.svd(triangle, full_matrices=False)
     rank = int((values > max(inputs.shape) * np.finfo(float).eps * values[:1].max(initial=0.0)).sum())
@@ -166,7 +168,7 @@ def _span(inputs: Floats) -> Floats | None:
 
 
 def _clearly_independent(inputs: Floats) -> bool:
-    """Whether the features are linearly independent by a wide margin; a cheap test that spares most data the SVD."""
+    """Whether the columns are linearly independent by a wide margin; a cheap test that spares most data the SVD."""
     try:
         pivots = np.diag(np.linalg.cholesky(inputs.T @ inputs))
     except np.linalg.LinAlgError:
