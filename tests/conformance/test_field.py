@@ -31,7 +31,7 @@ ACTIVATIONS = [
 
 def diffrax_rates(problem: Problem, reduced: Reduced, coordinates: str) -> Rates:
     with jax.enable_x64(True):
-        network, weights = Network(problem.activation, problem.loss), problem.weights
+        network, weights = Network(problem.activation, problem.loss, problem.outputs), problem.weights
         constants = Constants(Data.of(reduced), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log))
         form = (
             Polar(network, problem.balanced, problem.trained_output)
@@ -65,19 +65,28 @@ def velocities(problem: Problem, engine: str, coordinates: str) -> tuple[Floats,
 
 
 @pytest.mark.parametrize("coordinates", ["polar", "cartesian"])
-@pytest.mark.parametrize("loss", ["square", "logistic", "exponential"])
+@pytest.mark.parametrize("loss", ["square", "logistic", "exponential", "cross_entropy"])
 @pytest.mark.parametrize("model", ACTIVATIONS, ids=lambda model: "-".join(map(str, model.values())))
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("start", ["balanced", "unbalanced", "fixed"])
 def test_the_field_is_minus_the_gradient(small, engine, coordinates, loss, model, bias, start):
     fixed = {"output": "fixed", "output_weight": 0.7} if start == "fixed" else {}
+    by_cluster = loss == "cross_entropy"
     scenario = small(
-        model={**model, **fixed, "width": 3, "bias": bias},
+        model={**model, **fixed, "width": 6 if by_cluster else 3, "bias": bias},
         loss__kind=loss,
         loss__reduction="sum",
         init__scale=0.5,
         init__balanced=start == "balanced",
-        data={"dimension": 7, "positive": 1, "negative": 2, "samples": 5, "balanced": False, "label_noise": 0.2},
+        init__signs="random",
+        data={
+            "dimension": 7,
+            "positive": 1,
+            "negative": 2,
+            "samples": 5,
+            "balanced": False,
+            **({"supervision": "cluster"} if by_cluster else {"label_noise": 0.2}),
+        },
     )
     problem = build(scenario)
     plain = Plain(problem)

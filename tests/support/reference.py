@@ -35,7 +35,12 @@ class Plain:
         }[activation.name]()
 
     def loss(self, hidden: Floats, output: Floats) -> float:
-        problem, outputs = self.problem, self.neurons(hidden) @ output
+        problem, responses = self.problem, self.neurons(hidden) * output
+        if problem.loss.name == "cross_entropy":
+            by_class = responses.reshape(len(responses), problem.outputs, -1).sum(axis=2)
+            own = by_class[np.arange(len(by_class)), problem.targets.astype(int)]
+            return float(problem.sample_weight @ (np.log(np.exp(by_class).sum(axis=1)) - own))
+        outputs = responses.sum(axis=1)
         margin = problem.targets * outputs
         per_sample = {
             "square": lambda: 0.5 * (outputs - problem.targets) ** 2,
