@@ -15,8 +15,11 @@ njit: Any = numba.njit  # its stubs do not know every option
 
 
 def _stamp(*others: Path) -> str:
-    """What the compiled code was made from: the text of every module of this engine, and of other folders."""
-    sources = [source for folder in (Path(__file__).parent, *others) for source in sorted(folder.glob("*.py"))]
+    """What the compiled code was made from: the text of every module of this engine, of the networks whose constants it
+    has, and of other folders."""
+    engine = Path(__file__).parent
+    folders = (engine, engine.parents[1] / "problem" / "networks", *others)
+    sources = [source for folder in folders for source in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
