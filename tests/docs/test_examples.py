@@ -1,0 +1,127 @@
+"""Every example of the documentation does what the page says: TOML is valid, shell and Python run, page by page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import flowsim
+from flowsim.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
+BLOCK = re.compile(r"^```(toml|shell|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+#: Scenarios that pages speak of without showing them.
+SCENARIOS = {
+    "mine": """
+[data]
+samples = 40
+dimension = 10
+[model]
+width = 8
+[flow]
+method = "gradient_descent"
+step = 0.05
+iterations = 3000
+""",
+    "relu": """
+[data]
+samples = 24
+dimension = 8
+noise = { per_coordinate = 0.5 }
+[model]
+activation = "relu"
+width = 6
+[flow]
+until = { time = 20.0 }
+""",
+    "run": """
+[data]
+dimension = 60
+radius = "sqrt_dimension"
+noise = { per_coordinate = 1.0 }
+samples = 40
+[model]
+activation = "relu"
+width = 4
+output = "fixed"
+output_weight = 0.5
+[init]
+scale = 1e-5
+signs = "half"
+[loss]
+kind = "logistic"
+[flow]
+until = { time = 0.1 }
+""",
+}
+#: Commands that say no: what the page speaks of then, an interrupted or unfinished run, is not there or is the point.
+EXIT_CODES = {
+    "flowsim run quickstart.toml --resume": 2,
+    "flowsim run quickstart.toml -o part.nc --set flow.until.steps=20": 3,
+}
+#: Commands that no test of the examples runs.
+ELSEWHERE = ("make ", "pip ", "git ", "python ", "cd ")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(*found) for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+WITH_EXAMPLES = [page for page in PAGES if blocks(page)]
+
+
+def test_there_are_pages_with_examples():
+    if (ROOT / "docs").is_dir():  # a source distribution comes without them
+        assert len(WITH_EXAMPLES) > 8
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything that a page takes for granted: the quickstart's scenario and result, and SCENARIOS'."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "quickstart.toml").write_text((ROOT / "scenarios/quickstart.toml").read_text())
+    flowsim.run(flowsim.load(folder / "quickstart.toml"), folder / "quickstart.nc")
+    for name, text in SCENARIOS.items():
+        (folder / f"{name}.toml").write_text(text)
+    flowsim.run(flowsim.load(folder / "run.toml"), folder / "run.nc")
+    return folder
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
+    for file in files.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, text in blocks(page):
+        if language == "toml":
+            flowsim.loads(text, name=page.name, folder=tmp_path)
+        elif language == "python":
+            exec(compile(text, f"{page.name}", "exec"), names)
+        else:
+            for line in text.splitlines():
+                run_command(line)
+
+
+def run_command(line: str) -> None:
+    if line.startswith(ELSEWHERE) or not line.strip():
+        return
+    words = shlex.split(line, comments=True)
+    assert words[0] == "flowsim", f"do not know how to try: {line}"
+    if words[1] == "new" and Path(f"{words[2]}.toml").exists():
+        Path(f"{words[2]}.toml").unlink()
+    if words[1:2] == ["run"] and "-o" not in words and "--resume" not in words:
+        Path(words[2]).with_suffix(".nc").unlink(missing_ok=True)
+    assert main(words[1:]) == EXIT_CODES.get(line.strip(), 0), line
