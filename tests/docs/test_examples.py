@@ -15,7 +15,7 @@ from flowsim.cli import main
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
-BLOCK = re.compile(r"^```(toml|shell|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(toml|shell|sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Scenarios that pages speak of without showing them.
 SCENARIOS = {
@@ -96,6 +96,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in SCENARIOS.items():
         (folder / f"{name}.toml").write_text(text)
     flowsim.run(flowsim.load(folder / "run.toml"), folder / "run.nc")
+    for name in ("a.nc", "b.nc"):
+        (folder / name).write_bytes((folder / "run.nc").read_bytes())
     return folder
 
 
