@@ -1,4 +1,4 @@
-"""Li et al. 2025, Section 6.1 and Appendix E.1: what Figures 2a and 2b show, at the paper's size; the flow beside it, smaller.
+"""Li et al. 2025, Section 6.1 and Appendix E.1: Figures 2a and 2b at the paper's size, and the flow beside them, smaller.
 
 The flows and the ablations, at full size, are run by hand: flowsim run scenarios/li_2025/fig2a_flow.toml.
 """
@@ -114,13 +114,14 @@ def test_figure_2b_every_neuron_is_the_centre_of_its_output(decoupling):
 
 
 def test_figure_2a_keeps_every_claim_but_that_of_the_first_iterations(averaging):
-    """Of 50 pairs of a neuron and a cluster of its class, one has no active sample at time 0."""
+    """Where few samples of a cluster activate a neuron at time 0, one update does not yet reach the others."""
     found = verdicts(averaging)
     assert {name for name, verdict in found.items() if verdict == "does not hold"} == {"lemma_5_5"}
     assert {"theorem_4_5.equal_coefficients", "theorem_4_6", "lemma_5_1", "lemma_5_2.updates"} <= found.keys()
-    region = averaging.to_dataset()["activation_region"].values
-    assert (region[3:] == 1).all()
-    assert averaging.to_dataset()["active_fraction"][0].min() == 0
+    run = averaging.to_dataset()
+    assert (run["activation_region"][3:] == 1).all()
+    active = run["active_fraction"].where(run["neuron_sign"] == run["cluster_label"], 1.0)
+    assert active[0].where(active[1] < 1).max() < 0.15
 
 
 def test_figure_2b_keeps_every_claim(decoupling):
