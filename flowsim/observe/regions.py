@@ -11,12 +11,20 @@ from .instant import BLOCK, Instant
 
 
 def activation_region(instant: Instant) -> Floats:
-    """(…): share of the samples that activate every neuron of their own class (Li et al. 2025, Lemma 5.5)"""
-    sign = np.sign(instant.setting.reduced.targets)
-    other = instant.snapshot.output_sign[..., :, None] != sign
+    """(…): share of the samples that activate every neuron of their own class (Li et al. 2025, Lemmas 5.5 and C.5)"""
+    other = ~_own_class(instant)
     inside = [(active | other[..., rows]).all(axis=-2) for rows, active in active_pairs(instant)]
     counts = instant.setting.multiplicity
     return np.concatenate(inside, axis=-1) @ counts / counts.sum()
+
+
+def _own_class(instant: Instant) -> Booleans:
+    """(…, m, n'): whether the neuron is for the sample's class: of its sign or, of its output, one of positive weight"""
+    problem, targets = instant.setting.problem, instant.setting.reduced.targets
+    sign = instant.snapshot.output_sign[..., :, None]
+    if problem.loss.classes:
+        return (problem.neuron_output[:, None] == targets) & (sign > 0)
+    return sign == np.sign(targets)
 
 
 def active_pairs(instant: Instant) -> Iterator[tuple[slice, Booleans]]:

@@ -19,7 +19,7 @@ _DECOMPOSES = (
     "linearly independent samples with known clusters, equal ones in one cluster, and an activation of <w_j, x> alone: "
     "elsewhere the weights do not determine the coefficients"
 )
-_LABELLED = "targets +1/-1"
+_LABELLED = "targets +1/-1 or an output for every cluster"
 _XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
 
@@ -283,7 +283,7 @@ _OBSERVABLES = (
     Observable(
         "activation_region",
         (),
-        "share of the samples that activate every neuron of their own class",
+        "share of the samples that activate every neuron of their own class; of several outputs, of their own output",
         activation_region,
         _labels,
         on_request=True,

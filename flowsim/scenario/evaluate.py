@@ -22,6 +22,7 @@ Name = Literal[
     "li_2025.lemma_5_2",
     "li_2025.lemma_5_3",
     "li_2025.lemma_5_5",
+    "li_2025.lemma_c_5",
     "li_2025.proposition_4_8",
     "li_2025.theorem_4_5",
     "li_2025.theorem_4_6",

@@ -253,8 +253,17 @@ def _largest(name: str, evidence: Evidence) -> float:
 
 
 def _activation(evidence: Evidence) -> float:
-    _binary(evidence)
     return float(evidence.between("activation_region", 0.0).min())
+
+
+def _binary_activation(evidence: Evidence) -> float:
+    _binary(evidence)
+    return _activation(evidence)
+
+
+def _multi_class_activation(evidence: Evidence) -> float:
+    _multi_class(evidence)
+    return _activation(evidence)
 
 
 #: What the paper leaves to o(1) or Omega(1) has numbers here; each statement names its own.
@@ -393,7 +402,15 @@ CLAIMS = {
     "lemma_5_5": Claim(
         f"{PAPER}, Lemma 5.5",
         "smallest share, over the kept instants after 0, of samples that activate every neuron of their class",
-        _activation,
+        _binary_activation,
+        1.0,
+        at_least=True,
+        observables=("activation_region",),
+    ),
+    "lemma_c_5": Claim(
+        f"{PAPER}, Lemma C.5",
+        "smallest share, over the kept instants after 0, of samples that activate every neuron of their cluster's output",
+        _multi_class_activation,
         1.0,
         at_least=True,
         observables=("activation_region",),

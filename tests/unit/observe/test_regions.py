@@ -82,6 +82,22 @@ def test_a_sample_is_inside_where_it_activates_every_neuron_of_its_class(flown):
         assert run["activation_region"][time] == pytest.approx(np.mean(inside))
 
 
+def test_of_several_outputs_a_sample_is_inside_where_it_activates_those_that_raise_its_own(xor):
+    changes = {"data.supervision": "cluster", "data.label_noise": 0.0, "loss.kind": "cross_entropy"}
+    changes |= {"observe.variables": ["activation_region", "log_norm"]}
+    scenario = xor(**{key.replace(".", "__"): value for key, value in changes.items()})
+    problem, run = flowsim.build(scenario), flowsim.run(scenario).dataset
+    hidden = np.exp(run["log_norm"].values)[..., None] * run["direction"].values
+    seen = []
+    for time, weights in enumerate(hidden):
+        active = problem.inputs @ weights.T > 0
+        raising = (problem.neuron_output == problem.sample_cluster[:, None]) & (problem.output > 0)
+        seen.append((active | ~raising).all(axis=1).mean())
+        assert run["activation_region"][time] == pytest.approx(seen[-1])
+    assert 0 < raising.sum() < raising.size
+    assert len(set(seen)) > 1
+
+
 def test_features_change_relative_to_where_they_began(flown):
     problem, run, hidden = flown
     features = np.maximum(np.einsum("tjd,id->tij", hidden, problem.inputs), 0)

@@ -48,4 +48,4 @@ def test_the_schema_beside_the_shipped_scenarios_is_the_current_one():
 
 def test_a_part_of_a_name_is_enough_for_a_hint():
     with pytest.raises(flowsim.UsageError, match='did you mean "min_vidal_2025/fig6_nudged_init"'):
-        find("fig6")
+        find("nudged")

@@ -1,0 +1,154 @@
+"""Li et al. 2025, Section 6.1 and Appendix E.1: Figures 2a and 2b at the paper's size, and the flow beside them, smaller.
+
+The flows and the ablations, at full size, are run by hand: flowsim run scenarios/li_2025/fig2a_flow.toml.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowsim
+from flowsim.scenario.shipped import find, shipped
+
+DESCENTS = ("fig2a", "fig2b", "digits_2class", "digits_10class")
+ABLATIONS = {
+    "fig5_n10000": {"samples": 10_000},
+    "fig5_n50000": {"samples": 50_000},
+    "fig6_step_1e-2": {"step": 1e-2},
+    "fig6_step_1e-4": {"step": 1e-4},
+    "fig7_scale_1e-3": {"scale": 1e-3},
+    "fig7_scale_1e-4": {"scale": 1e-4},
+    "fig8_snr_half": {"per_coordinate": 2.0},
+    "fig8_snr_2": {"per_coordinate": 0.5},
+    "fig9_cosine_1e-5": {"centers": "equicorrelated", "cosine": 1e-5},
+    "fig9_cosine_1e-3": {"centers": "equicorrelated", "cosine": 1e-3},
+    "fig9_cosine_9e-2": {"centers": "equicorrelated", "cosine": 0.09},
+}
+
+
+def scenario(name: str, **overrides) -> flowsim.Scenario:
+    return flowsim.load(find(f"li_2025/{name}"), {key.replace("__", "."): value for key, value in overrides.items()})
+
+
+def settings(name: str) -> dict[str, object]:
+    """What a scenario of drawn data says of them, of the model, its start and the step, as one flat table."""
+    read = scenario(name)
+    sections = [read.data, read.model, read.init, read.flow]
+    flat = {key: value for section in sections for key, value in section.model_dump().items()}
+    return {
+        key: value for key, value in flat.items() if key not in ("kind", "noise", "until")
+    } | read.data.noise.model_dump()
+
+
+@pytest.fixture(scope="module")
+def averaging():
+    return flowsim.run(scenario("fig2a"))
+
+
+@pytest.fixture(scope="module")
+def decoupling():
+    return flowsim.run(scenario("fig2b"))
+
+
+def verdicts(run) -> dict[str, str]:
+    found = run["claims"].to_dataset()
+    names = [str(name).removeprefix("li_2025.") for name in found["claim"].values]
+    return dict(zip(names, found["verdict"].values.tolist(), strict=True))
+
+
+def test_the_shipped_scenarios_are_the_paper_s_setting():
+    baseline = {"dimension": 3072, "positive": 5, "negative": 5, "centers": "orthonormal", "radius": "sqrt_dimension"}
+    baseline |= {"per_coordinate": 1.0, "samples": 1000, "activation": "relu", "width": 10, "output": "fixed"}
+    baseline |= {"scale": 1e-5, "step": 1e-3, "iterations": 100}
+    two = {"output_weight": 0.2, "bias": True, "signs": "half", "supervision": "class"}
+    ten = {"output_weight": 1.0, "bias": False, "supervision": "cluster"}
+    assert settings("fig2a").items() >= (baseline | two).items()
+    assert settings("fig2b").items() >= (baseline | ten).items()
+    assert scenario("fig2a").loss.kind == "logistic"
+    assert scenario("fig2b").loss.kind == "cross_entropy"
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_differs_from_figure_2a_in_one_thing(name):
+    changed, plain = settings(name), settings("fig2a")
+    apart = {key: changed[key] for key in changed if changed[key] != plain[key] and key != "reduce"}
+    assert apart == ABLATIONS[name]
+
+
+@pytest.mark.parametrize("name", DESCENTS)
+def test_a_flow_ends_at_the_time_of_its_descent_and_differs_in_the_method_alone(name):
+    descent, flow = scenario(name), scenario(f"{name}_flow")
+    assert descent.model_dump(exclude={"title", "flow"}) == flow.model_dump(exclude={"title", "flow"})
+    assert flow.flow.method == "gradient_flow"
+    assert flow.flow.until.time == pytest.approx(descent.flow.step * descent.flow.iterations)
+
+
+def test_every_scenario_of_the_paper_is_named_here():
+    named = {*ABLATIONS, *DESCENTS, *(f"{name}_flow" for name in DESCENTS)}
+    assert {name.partition("/")[2] for name in shipped() if name.startswith("li_2025/")} == named
+
+
+def test_figure_2a_every_neuron_is_the_average_of_its_class(averaging):
+    end = averaging.to_dataset().isel(time=-1)
+    own = end["neuron_sign"] == end["cluster_label"]
+    assert float(end["cosine"].where(own).mean()) == pytest.approx(0.444, abs=0.005)
+    assert float(end["cosine"].where(~own).mean()) == pytest.approx(-0.026, abs=0.003)
+    assert end["accuracy"] == 1
+
+
+def test_the_loss_of_the_hundredth_iteration_is_that_before_its_update(averaging):
+    loss = averaging.to_dataset()["loss"]
+    assert loss.sizes["time"] == 101
+    assert 0.168 <= float(loss[99]) <= 0.170
+    assert float(loss[100]) == pytest.approx(0.168, abs=0.001)
+
+
+def test_figure_2b_every_neuron_is_the_centre_of_its_output(decoupling):
+    end = decoupling.to_dataset().isel(time=-1)
+    own = end["neuron_output"] == end["cluster"]
+    assert end["cosine"].where(own).min() >= 0.990
+    assert end["cosine"].where(own).max() <= 0.996
+    assert abs(end["cosine"]).where(~own).max() <= 0.03
+    assert end["accuracy"] == end["binary_accuracy"] == 1
+
+
+def test_figure_2a_keeps_every_claim_but_that_of_the_first_iterations(averaging):
+    """Where few samples of a cluster activate a neuron at time 0, one update does not yet reach the others."""
+    found = verdicts(averaging)
+    assert {name for name, verdict in found.items() if verdict == "does not hold"} == {"lemma_5_5"}
+    assert {"theorem_4_5.equal_coefficients", "theorem_4_6", "lemma_5_1", "lemma_5_2.updates"} <= found.keys()
+    run = averaging.to_dataset()
+    assert (run["activation_region"][3:] == 1).all()
+    active = run["active_fraction"].where(run["neuron_sign"] == run["cluster_label"], 1.0)
+    assert active[0].where(active[1] < 1).max() < 0.15
+
+
+def test_figure_2b_keeps_every_claim(decoupling):
+    found = verdicts(decoupling)
+    assert {name.partition(".")[0] for name in found} == {"theorem_4_7", "proposition_4_8", "lemma_5_1", "lemma_c_5"}
+    assert set(found.values()) == {"holds"}
+
+
+def test_every_neuron_is_reassembled_from_its_coefficients(averaging, decoupling):
+    for run in (averaging, decoupling):
+        found = run["claims"].to_dataset()
+        assert found["measured"].sel(claim="li_2025.lemma_5_1") < 1e-8
+
+
+@pytest.mark.parametrize(("name", "apart"), [("fig2a", 0.01), ("fig2b", 0.02)])
+def test_the_flow_ends_where_descent_does(name, apart):
+    """With 200 samples in place of 1000."""
+    fewer = {"data__samples": 200, "evaluate__claims": [], "observe__variables": ["cosine", "log10_loss", "log_norm"]}
+    descent, flow = (flowsim.run(scenario(which, **fewer)) for which in (name, f"{name}_flow"))
+    distance = flowsim.compare(descent, flow)
+    assert float(distance["loss_ratio"][-1]) == pytest.approx(1, abs=apart)
+    assert distance["angle"].isel(snapshot=-1).max() < 0.05
+    assert np.isfinite(distance["relative_weight_distance"].isel(snapshot=-1)).all()
+
+
+def test_on_digits_ten_classes_separate_what_two_classes_mix():
+    two, ten = (flowsim.run(scenario(f"digits_{name}")).dataset.isel(time=-1) for name in ("2class", "10class"))
+    assert ten["cosine"].where(ten["neuron_output"] == ten["cluster"]).min() > 0.9
+    assert two["cosine"].max() < 0.75
+    assert ten["binary_accuracy"] > two["accuracy"] + 0.2
