@@ -190,14 +190,14 @@ def _other_sizes(evidence: Evidence) -> Iterator[str]:
     if step is not None and step >= 1:
         yield f"(A7) step < 1, not {step:g}"
     constant = 1.0 if step is None else max(1.0, 1 / (4 * step**2))
-    known = f"of C = {constant:.4g}, the least that (A7) allows" if constant > 1 else "of any C > 1"
+    known = f"with C = {constant:.4g}, the least that (A7) allows" if constant > 1 else "with any C > 1"
     broken = [
         f"{name} {'>=' if at_least else '<='} {bound:.4g}, not {value:.4g}"
         for name, value, bound, at_least in sorted(_sizes(evidence, constant))
         if (value < bound * (1 - ROUNDING) if at_least else value > bound * (1 + ROUNDING))
     ]
     if broken:
-        yield f"{', '.join(broken)} {known}"
+        yield f"{known}: {', '.join(broken)}"
 
 
 def _sizes(evidence: Evidence, constant: float) -> Iterator[tuple[str, float, float, bool]]:
