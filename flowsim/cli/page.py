@@ -93,6 +93,8 @@ def _held_against(facts: dict[str, Any]) -> list[str]:
         measured = "" if claim["measured"] is None else f"{claim['measured']:.4g}, predicted {claim['prediction']}"
         lines.append(f"  {name}: {claim['verdict']}{'; ' + measured if measured else ': ' + claim['note']}")
         lines.append(f"    {claim['where']}: {claim['statement']}")
+        if measured and claim["note"]:
+            lines.append(f"    assumed: {claim['note']}")
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,12 @@ import xarray as xr
 from .evidence import Evidence, NotApplicable
 
 HOLDS, FAILS, SILENT = "holds", "does not hold", "not applicable"
+#: A claim that does not hold where the paper does not say that it should.
+OUTSIDE = "outside the assumptions"
+
+
+def _nothing(evidence: Evidence) -> str:
+    return ""
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,8 @@ class Claim:
     where: the place in the paper. statement: what is measured, and which number stands for what the paper leaves to an
     O(.) or o(.). measure raises NotApplicable where the run has nothing to say. bound: a number, or a function of the
     evidence where the paper's own constants depend on the setting. at_least: whether it is a lower bound.
-    observables: what the measurement follows over time.
+    observables: what the measurement follows over time. unmet: which assumptions of the theorem the run is outside of, as
+    far as they can be checked; empty where there is none.
     """
 
     where: str
@@ -30,16 +37,19 @@ class Claim:
     bound: float | Callable[[Evidence], float]
     at_least: bool = False
     observables: tuple[str, ...] = ()
+    unmet: Callable[[Evidence], str] = _nothing
 
 
 @dataclass(frozen=True)
 class Finding:
-    """measured and bound are NaN where the verdict is that the claim is not applicable, which `note` then explains."""
+    """measured and bound are NaN where the verdict is that the claim is not applicable, which `note` then explains.
+    unmet: where the claim does not hold, the assumptions that the run is outside of."""
 
     claim: Claim
     measured: float
     bound: float
     note: str = ""
+    unmet: str = ""
 
     @property
     def holds(self) -> bool:
@@ -47,7 +57,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        return SILENT if self.note else HOLDS if self.holds else FAILS
+        return SILENT if self.note else HOLDS if self.holds else OUTSIDE if self.unmet else FAILS
 
     @property
     def prediction(self) -> str:
@@ -82,8 +92,16 @@ def layout(findings: Mapping[str, Finding]) -> xr.Dataset:
         "bound": ("number in the prediction", [found.bound for found in findings.values()], float),
         "measured": ("measured value", [found.measured for found in findings.values()], float),
         "holds": ("whether the prediction holds", [found.holds for found in findings.values()], bool),
-        "verdict": ("holds, does not hold, or not applicable", [found.verdict for found in findings.values()], str),
-        "note": ("why the claim is not applicable", [found.note for found in findings.values()], str),
+        "verdict": (
+            "holds, does not hold, outside the assumptions, or not applicable",
+            [found.verdict for found in findings.values()],
+            str,
+        ),
+        "note": (
+            "why the claim is not applicable, or which assumptions the run is outside of",
+            [found.note or found.unmet for found in findings.values()],
+            str,
+        ),
     }
     variables: dict[str, tuple[Any, ...]] = {
         name: ("claim", np.array(values, dtype=kind), {"long_name": long_name, "units": "1"})
@@ -96,6 +114,7 @@ def layout(findings: Mapping[str, Finding]) -> xr.Dataset:
 def _finding(claim: Claim, evidence: Evidence) -> Finding:
     try:
         measured = float(claim.measure(evidence))
-        return Finding(claim, measured, float(claim.bound(evidence) if callable(claim.bound) else claim.bound))
+        found = Finding(claim, measured, float(claim.bound(evidence) if callable(claim.bound) else claim.bound))
+        return found if found.holds else replace(found, unmet=claim.unmet(evidence))
     except NotApplicable as reason:
         return Finding(claim, np.nan, np.nan, str(reason))

@@ -7,6 +7,8 @@ with a centre of their sign is a little positive at time 0 capture it in one ste
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from ..observe.regions import feature_changes
 from ..observe.xor import C0, capture_sets, is_xor, unit_centers
 from ..problem import Problem
 from ..problem.data.samples import Floats, Integers
+from ..scenario.data import Drawn
 from ..scenario.init import Gaussian
 from .claim import Claim
 from .evidence import Evidence, NotApplicable
@@ -151,8 +154,69 @@ def _first_cosine(evidence: Evidence) -> float:
     return float(np.median(_cosines(evidence, cosine))) * math.sqrt(problem.inputs.shape[1])
 
 
+def _unmet(evidence: Evidence) -> str:
+    """Which of the paper's assumptions the run is outside of, as far as a run can be asked; empty where there is none"""
+    return "; ".join([*_other_training(evidence), *_other_sizes(evidence)])
+
+
+def _unmet_at_end(evidence: Evidence) -> str:
+    """The same of what the paper says of the network after T = 1 + 1/(4 step) iterations"""
+    reasons = [reason] if (reason := _unmet(evidence)) else []
+    if evidence.step is not None:
+        last, end = float(evidence.trajectory["time"][-1]) / evidence.step, 1 + HORIZON / evidence.step
+        if abs(last - end) > 1:
+            reasons.append(f"T = 1 + 1/(4 step) = {end:.4g} iterations, not {last:.4g}")
+    return "; ".join(reasons)
+
+
+def _other_training(evidence: Evidence) -> Iterator[str]:
+    """Assumptions of Section 2.1 about centres, network and training"""
+    scenario, problem = evidence.scenario, evidence.problem
+    if scenario.flow.method != "gradient_descent":
+        yield f"gradient descent over all samples, not {scenario.flow.method}"
+    if scenario.loss.kind != "logistic" or scenario.loss.reduction != "mean":
+        yield f"mean logistic loss, not {scenario.loss.reduction} {scenario.loss.kind}"
+    if problem.bias:
+        yield "neurons without biases"
+    if not np.allclose(np.abs(problem.output), len(problem.output) ** -0.5):
+        yield f"output weights of size 1/sqrt(m) = {len(problem.output) ** -0.5:.4g}"
+    if not math.isclose(norm := float(np.linalg.norm(problem.centers[0])), 1):
+        yield f"centres of norm 1, not {norm:.4g}"
+
+
+def _other_sizes(evidence: Evidence) -> Iterator[str]:
+    """Assumptions (A1) to (A7), with the least constant C > 1 that (A7), 1/(2 sqrt(C)) <= step <= 1/sqrt(C), allows"""
+    step = evidence.step
+    if step is not None and step >= 1:
+        yield f"(A7) step < 1, not {step:g}"
+    constant = 1.0 if step is None else max(1.0, 1 / (4 * step**2))
+    known = f"with C = {constant:.4g}, the least that (A7) allows" if constant > 1 else "with any C > 1"
+    broken = [
+        f"{name} {'>=' if at_least else '<='} {bound:.4g}, not {value:.4g}"
+        for name, value, bound, at_least in sorted(_sizes(evidence, constant))
+        if (value < bound * (1 - ROUNDING) if at_least else value > bound * (1 + ROUNDING))
+    ]
+    if broken:
+        yield f"{known}: {', '.join(broken)}"
+
+
+def _sizes(evidence: Evidence, constant: float) -> Iterator[tuple[str, float, float, bool]]:
+    """(name, value, bound, whether it is a lower one)"""
+    (samples, dimension), neurons = evidence.problem.inputs.shape, len(evidence.problem.output)
+    inputs = max(math.log(samples / DELTA) ** 2, math.log(neurons / DELTA))
+    yield "(A1) d", dimension, constant * inputs, True
+    yield "(A2) m", neurons, constant * math.log(1 / DELTA), True
+    if isinstance(evidence.scenario.data, Drawn):
+        deviation = evidence.scenario.data.noise.standard_deviation(dimension)
+        yield "(A3) sigma sqrt(d)", deviation * math.sqrt(dimension), 1 / constant, False
+    yield "(A4) n", samples, constant * math.log(neurons / DELTA), True
+    yield "(A5) noise rate", float(np.mean(evidence.problem.targets != evidence.clean_label)), 1 / constant, False
+    if isinstance(evidence.scenario.init, Gaussian):
+        yield "(A6) omega sqrt(m d)", _initial_size(evidence), 1 / constant**2, False
+
+
 #: Constants the paper leaves open: C_0 as in observe/xor.py, delta = 0.05, the others as each statement says.
-CLAIMS = {
+_CLAIMS = {
     "theorem_3_1.clean_points": Claim(
         f"{PAPER}, Theorem 3.1 (1)",
         "share of the training points with a clean label that are classified as labelled, at the end of the run",
@@ -259,4 +323,9 @@ CLAIMS = {
         3.0,
         observables=("almost_orthogonality",),
     ),
+}
+#: The first two are about the network after T iterations, and all of them about what (A1) to (A7) allow.
+CLAIMS = {
+    name: replace(claim, unmet=_unmet_at_end if name.startswith(("theorem_3_1", "proposition_3_2")) else _unmet)
+    for name, claim in _CLAIMS.items()
 }

@@ -6,12 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from support.descent import descended, group
 
 import flowsim
-from flowsim.theory import CLAIMS, evaluate, frei_2022, held_against
+from flowsim.cli.page import text
+from flowsim.observe import Setting
+from flowsim.problem import reduce
+from flowsim.theory import CLAIMS, Evidence, evaluate, frei_2022, held_against
 
 #: The paper's high-dimensional setting, smaller; T = 1 + 1/(4 step) = 6 for its step of 0.05.
 SETTING = """
@@ -108,7 +112,7 @@ def test_measured_values_are_those_of_the_weights(evidence):
 def test_conditions_are_followed_until_a_quarter_and_no_further(evidence):
     """Iterations 1 to 1/(4 step) = 5 count; what happens at the sixth does not matter, at the third it does."""
     names = ["frei_2022.condition_4_7", "frei_2022.condition_4_8"]
-    for iteration, verdict in ((6, "holds"), (3, "does not hold")):
+    for iteration, verdict in ((6, "holds"), (3, "outside the assumptions")):
         run = evidence.trajectory.copy(deep=True)
         run["neuron_alignment"][iteration] = 0.5
         run["almost_orthogonality"][iteration] = 1.0
@@ -119,9 +123,93 @@ def test_conditions_are_followed_until_a_quarter_and_no_further(evidence):
 def test_without_the_paper_s_small_initial_weights_features_hardly_change_in_so_few_steps(folder):
     scenario = flowsim.loads(SETTING, folder=folder, overrides={"init.scale": 1.0})
     found = group(held_against(CLAIMS, ["frei_2022"], descended(scenario, STEP, 6, FOLLOWED)))
-    assert found["frei_2022.lemma_4_10.after"][0] == "does not hold"
-    assert found["frei_2022.condition_4_7"][0] == "does not hold"
-    assert found["frei_2022.theorem_3_1.clean_points"][0] == "does not hold"
+    for name in ("lemma_4_10.after", "condition_4_7", "theorem_3_1.clean_points"):
+        assert found[f"frei_2022.{name}"][0] == "outside the assumptions"
+
+
+#: (A1) to (A7) with C = 4, the least for a step of 1/4: log(120/0.05)^2 = 60.6, log(20/0.05) = 6.0, log(1/0.05) = 3.0.
+ALLOWED = """
+[data]
+kind = "xor"
+dimension = 243
+noise = { total = 0.25 }
+samples = 120
+balanced = false
+label_noise = 0.25
+[model]
+activation = "relu"
+width = 20
+output = "fixed"
+output_weight = 0.22360679774997896
+[init]
+scale = 8.9e-4
+signs = "half"
+[loss]
+kind = "logistic"
+[flow]
+method = "gradient_descent"
+step = 0.25
+iterations = 2
+[observe]
+times = 3
+[evaluate]
+claims = ["frei_2022"]
+"""
+EACH = {
+    "(A1) d >= 242.3, not 242": {"data.dimension": 242},
+    "(A2) m >= 11.98, not 10": {"model.width": 10, "model.output_weight": 10**-0.5},
+    "(A3) sigma sqrt(d) <= 0.25, not 0.26": {"data.noise.total": 0.26},
+    "(A4) n >= 23.97, not 22": {"data.samples": 22, "data.label_noise": 0.2},
+    "(A5) noise rate <= 0.25, not 0.2583": {"data.label_noise": 31 / 120},
+    "(A6) omega sqrt(m d) <= 0.0625, not 0.06274": {"init.scale": 9e-4},
+    "(A7) step < 1, not 1": {"flow.step": 1.0},
+    "gradient descent over all samples, not sgd": {"flow.method": "sgd", "flow.batch": 60},
+    "mean logistic loss, not sum logistic": {"loss.reduction": "sum"},
+    "output weights of size 1/sqrt(m) = 0.2236": {"model.output_weight": 0.3},
+    "centres of norm 1, not 2": {"data.radius": 2.0},
+    "neurons without biases": {"model.bias": True},
+}
+
+
+@pytest.mark.parametrize("reason", EACH)
+def test_every_assumption_that_is_not_met_is_named_and_no_other(reason):
+    scenario = flowsim.loads(ALLOWED, overrides=EACH[reason])
+    unmet = frei_2022.CLAIMS["lemma_4_1.smallest_norm"].unmet
+    assert unmet(undescended(flowsim.loads(ALLOWED))) == ""
+    assert unmet(undescended(scenario)).rpartition("allows: ")[2] == reason
+
+
+def undescended(scenario):
+    problem = flowsim.build(scenario)
+    return Evidence(scenario, Setting(reduce(problem)), xr.Dataset(), scenario.flow.step)
+
+
+def test_a_flow_takes_no_steps_and_has_sizes_that_no_constant_allows():
+    scenario = flowsim.loads(ALLOWED, overrides={"flow": {"until": {"time": 1.0}}, "data.dimension": 60})
+    found = frei_2022.CLAIMS["theorem_3_1.clean_points"].unmet(undescended(scenario))
+    assert found == ("gradient descent over all samples, not gradient_flow; with any C > 1: (A1) d >= 60.58, not 60")
+
+
+def test_theorem_3_1_is_about_the_network_after_so_many_iterations_and_a_lemma_about_the_start_is_not():
+    scenario = flowsim.loads(ALLOWED, overrides={"flow.iterations": 9})
+    evidence = replace(undescended(scenario), trajectory=xr.Dataset(coords={"time": 0.25 * np.arange(10)}))
+    claims = frei_2022.CLAIMS
+    assert claims["theorem_3_1.clean_points"].unmet(evidence) == "T = 1 + 1/(4 step) = 2 iterations, not 9"
+    assert claims["lemma_4_2.each_cluster"].unmet(evidence) == ""
+
+
+def test_what_does_not_hold_outside_of_the_assumptions_says_so_and_why_in_file_and_page():
+    tree = flowsim.run(flowsim.loads(ALLOWED, overrides={"data.dimension": 2, "data.samples": 40, "model.width": 40}))
+    found = tree["claims"].to_dataset()
+    failed = found.isel(claim=np.flatnonzero(~found["holds"].values))
+    assert failed.sizes["claim"] > 0
+    assert set(failed["verdict"].values) == {"outside the assumptions"}
+    assert all("(A1) d >= " in note for note in failed["note"].values)
+    assert set(found["note"].values[found["holds"].values]) == {""}
+    assert (
+        "    assumed: output weights of size 1/sqrt(m) = 0.1581; with C = 4, the least that (A7) allows: (A1)"
+        in text(tree)
+    )
 
 
 def test_a_flow_has_nothing_to_say_of_steps_but_all_else_holds(folder):
