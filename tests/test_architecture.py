@@ -31,6 +31,7 @@ ORDER = [
     "prepared",
     "ensemble",
     "simulation",
+    "report",
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.

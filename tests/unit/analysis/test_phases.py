@@ -110,7 +110,7 @@ def test_a_loss_of_10_to_the_minus_5000_converges_like_any_other():
 
 
 def test_only_phases_of_the_variables_at_hand_are_found():
-    assert set(instants(trajectory(log10_loss=step(6, 0.0, -1.0)))) == {"convergence"}
+    assert set(instants(trajectory(log10_loss=step(6, 0.0, -1.0)))) == {"half_loss", "convergence"}
     assert instants(xr.Dataset(coords={"time": TIME})) == {}
     assert set(instants(trajectory((-1, -1), cosine=[step(1), step(2)]))) == {"median_best_alignment"}
 

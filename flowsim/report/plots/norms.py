@@ -1,0 +1,39 @@
+"""The norms of the neurons, over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..source import Band, Bands, Source, pooled
+from ..style import draw_bands
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OVER_TIME = True
+
+
+def series(source: Source, *, seed: int | None = None) -> Bands:
+    """The spread of log norms over the targeted neurons of each sign and over those in the void region; where no targets
+    are known, over the neurons of each sign."""
+    source = source.chosen(seed)
+    values = source.over_time("log_norm", "neuron")
+    sign = source.known("neuron_sign", "neuron")
+    aimed = (
+        source.known("target_cluster", "neuron") >= 0
+        if source.has("target_cluster")
+        else np.ones_like(sign, dtype=bool)
+    )
+    groups = {"output weight > 0": aimed & (sign > 0), "output weight < 0": aimed & (sign < 0), "void region": ~aimed}
+    bands = tuple(
+        Band.of(f"{name} ({int(mask.sum())})", pooled(values, mask)[:, mask.ravel()])
+        for name, mask in groups.items()
+        if mask.any()
+    )
+    return Bands(source.clock, source.label("log_norm"), bands)
+
+
+def draw(axes: Axes, found: Bands) -> None:
+    draw_bands(axes, found)
