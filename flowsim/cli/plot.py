@@ -44,8 +44,8 @@ def execute(options: argparse.Namespace) -> int:
         if output.suffix.lower() not in FORMATS:
             raise UsageError(f"{output}: a picture's name ends with {', '.join(FORMATS)}")
         check_writable(output, options.overwrite)
-        axes = plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options))
-        axes.figure.savefig(output, dpi=options.dpi)
+        axes: Any = plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options))
+        axes.get_figure().savefig(output, dpi=options.dpi)
     say(str(output))
     return 0
 

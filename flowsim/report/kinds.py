@@ -47,7 +47,8 @@ def plot(
 ) -> Axes:
     """Draw a kind of plot and return its axes; without `ax`, on a new figure.
 
-    log_time: a log axis of time, for kinds that have one. interactive: whether a new figure is known to pyplot. options: the kind's own, such as `seed`, the member of an ensemble.
+    log_time: a log axis of time, for kinds that have one. interactive: whether a new figure is known to pyplot, which shows
+    it. options: the kind's own, such as `seed`, the member of an ensemble.
     Raises UsageError where the result does not have what the kind needs, or for an option that it does not have.
     """
     module = _module(kind)

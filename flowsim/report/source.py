@@ -18,6 +18,8 @@ from ..problem.data.samples import Booleans, Floats, Integers
 
 #: No more instants are drawn, evenly chosen among those that were kept.
 MAX_INSTANTS = 500
+#: The group of the band of the void region.
+VOID = "void"
 #: Shares of the values below each row of a band.
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -34,7 +36,7 @@ class Clock:
 @dataclass(frozen=True)
 class Band:
     """The spread of some values over time: quantiles (SHARES, T). count: of how many values, at most; of one, all rows are
-    the same. group: what it is drawn like where there are too many bands to tell apart."""
+    the same. group: VOID, or the label of its clusters: what it is drawn like where there are too many to tell apart."""
 
     label: str
     quantiles: Floats
@@ -122,18 +124,18 @@ class Source:
         Raises UsageError where it was not kept.
         """
         self.need(name)
-        variable = self.trajectory[name].isel(time=self.clock.index).variable
-        if "seed" not in variable.dims:
-            variable = variable.expand_dims("seed")
-        return np.asarray(variable.transpose("time", "seed", *dims).values, dtype=float)
+        kept = self.trajectory[name].reset_coords(drop=True).isel(time=self.clock.index)
+        if "seed" not in kept.dims:
+            kept = kept.expand_dims("seed")
+        return np.asarray(kept.transpose("time", "seed", *dims).values, dtype=float)
 
     def known(self, name: str, *dims: str) -> Any:
         """(seeds, …dims) of a coordinate; of one that all members share, with one seed."""
         self.need(name)
-        variable = self.trajectory[name].variable
-        if "seed" not in variable.dims:
-            variable = variable.expand_dims("seed")
-        return variable.transpose("seed", *dims).values
+        kept = self.trajectory[name].reset_coords(drop=True)
+        if "seed" not in kept.dims:
+            kept = kept.expand_dims("seed")
+        return kept.transpose("seed", *dims).values
 
     def need(self, *names: str) -> None:
         """Raise UsageError where one of these is missing, which says how it is kept."""

@@ -11,10 +11,11 @@ import numpy as np
 from ..analysis.spans import Span
 from ..errors import UsageError
 from ..problem.data.samples import Floats
-from .source import Band, Bands, Clock
+from .source import VOID, Band, Bands, Clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Okabe and Ito's palette, safe for colour-blind readers; without its yellow, which is lost on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -29,8 +30,8 @@ SIZE = (7.0, 4.0)
 FILLED = 3
 #: The background of every other part of a trajectory.
 SHADE = "#EDEDED"
-#: A part narrower than this share of the axis has no room for its name.
-NAMED_WIDTH = 0.07
+#: Letters of a small font to the inch.
+LETTERS = 14.0
 
 
 def new_figure(size: tuple[float, float] = SIZE, interactive: bool = False) -> Axes:
@@ -47,35 +48,37 @@ def new_figure(size: tuple[float, float] = SIZE, interactive: bool = False) -> A
 
 
 def draw_bands(axes: Axes, found: Bands) -> None:
-    """Medians as lines; where the bands are few, quartiles as a dark band and extremes as a light one."""
-    time, tell_apart = found.clock.values, len(found.bands) <= len(PALETTE)
-    looks = cycle(zip(PALETTE, cycle(LINES), strict=False))
+    """Medians as lines. Where the bands are few, quartiles are filled; of a single one, so are extremes, more lightly."""
+    plain = [band for band in found.bands if band.group != VOID]
+    tell_apart, filled, alone = len(plain) <= len(PALETTE), len(plain) <= FILLED, len(found.bands) == 1
+    looks = zip(PALETTE, cycle(LINES), strict=False)
     seen: set[str] = set()
     for band in found.bands:
-        color, line = next(looks) if tell_apart else (SIGNS.get(band.group, GREY), "-")
+        color, line = GREY, ":"
+        if band.group != VOID:
+            color, line = next(looks) if tell_apart else (SIGNS.get(band.group, GREY), "-")
         label = band.label if tell_apart else _group_label(band, found.bands)
-        wide = band.count > 1 and len(found.bands) <= FILLED
-        if wide:
-            low, lower, _, upper, high = band.quantiles
-            axes.fill_between(time, low, high, color=color, alpha=0.12, linewidth=0)
-            axes.fill_between(time, lower, upper, color=color, alpha=0.3, linewidth=0)
-        axes.plot(
-            time,
-            band.median,
-            line,
-            color=color,
-            linewidth=1.8 if tell_apart else 0.9,
-            label=None if label in seen else label,
-        )
+        if filled and band.count > 1:
+            _fill(axes, found.clock.values, band, color, extremes=alone)
+        thick = 1.8 if tell_apart else 0.9
+        name = "_" if label in seen else label
+        axes.plot(found.clock.values, band.median, line, color=color, linewidth=thick, label=name)
         seen.add(label)
     if found.log:
         axes.set_yscale("log")
     axes.set_ylabel(wrapped(found.label))
-    filled = len(found.bands) <= FILLED and any(band.count > 1 for band in found.bands)
     several = any(band.count > 1 for band in found.bands)
-    note = "medians; bands: quartiles and extremes" if filled else "medians" if several else ""
+    shown = ("quartiles and extremes" if alone else "quartiles") if filled else ""
+    note = "median" + (f"; bands: {shown}" if shown else "") if several else ""
     if len(seen) > 1 or note:
         legend(axes, note)
+
+
+def _fill(axes: Axes, time: Floats, band: Band, color: str, extremes: bool) -> None:
+    low, lower, _, upper, high = band.quantiles
+    if extremes:
+        axes.fill_between(time, low, high, color=color, alpha=0.12, linewidth=0)
+    axes.fill_between(time, lower, upper, color=color, alpha=0.28, linewidth=0)
 
 
 def _group_label(band: Band, bands: Sequence[Band]) -> str:
@@ -85,14 +88,15 @@ def _group_label(band: Band, bands: Sequence[Band]) -> str:
 
 def legend(axes: Axes, title: str = "", handles: Sequence[Any] | None = None) -> None:
     """Beneath the axes, where it covers no data."""
-    given = {} if handles is None else {"handles": handles}
-    entries = len(axes.get_legend_handles_labels()[1]) if handles is None else len(handles)
+    shown = axes.get_legend_handles_labels()[0] if handles is None else handles
+    longest = max((len(str(handle.get_label())) for handle in shown), default=0)
+    room = _width(axes.get_figure(root=True)) * LETTERS
     axes.legend(
-        **given,
+        handles=shown,
         title=title or None,
         loc="upper center",
         bbox_to_anchor=(0.5, -0.16),
-        ncols=min(max(entries, 1), 4),
+        ncols=max(1, min(int(room / (longest + 6)), len(shown))),
         frameon=False,
         fontsize="small",
         title_fontsize="small",
@@ -115,26 +119,44 @@ def time_axis(axes: Axes, clock: Clock, spans: Sequence[Span], log: bool) -> Non
     if last > first:
         axes.set_xlim(first, last)
     axes.grid(alpha=0.25)
+    free = [0.0, 0.0]  # where the next name may begin, in each of two rows
     for place, span in enumerate(spans):
-        begin, end = max(span.begin, first), span.end
+        begin, end = max(span.begin, first), min(span.end, last)
         if end <= begin:
             continue
         if place % 2:
             axes.axvspan(begin, end, color=SHADE, linewidth=0, zorder=0)
         if place:
             axes.axvline(begin, color=GREY, linewidth=0.8, linestyle=":", zorder=1)
-        (left, right) = _shares(np.array([begin, end]), first, last, log)
-        if right - left >= NAMED_WIDTH:
+        left, right = _shares(np.array([begin, end]), first, last, log).tolist()
+        _name_span(axes, span.name.replace("_", "-"), left, right, free)
+
+
+def _name_span(axes: Axes, name: str, left: float, right: float, free: list[float]) -> None:
+    """Above the part, in the lower row where it fits in there, else in the upper one; nowhere where both are taken."""
+    width = _width(axes.get_figure(root=True)) * axes.get_position().width
+    half = min(len(name) / LETTERS / width / 2, 0.5)
+    middle = min(max((left + right) / 2, half), 1 - half)
+    for row, taken in enumerate(free):
+        if middle - half >= taken and (row or 2 * half <= right - left):
             axes.text(
-                (left + right) / 2,
-                1.01,
-                span.name.replace("_", "-"),
+                middle,
+                1.01 + 0.05 * row,
+                name,
                 transform=axes.transAxes,
                 ha="center",
                 va="bottom",
                 fontsize="small",
                 color="#404040",
             )
+            free[row] = middle + half
+            return
+
+
+def _width(figure: Figure | None) -> float:
+    """In inches."""
+    assert figure is not None
+    return figure.get_figwidth()
 
 
 def _shares(instants: Floats, first: float, last: float, log: bool) -> Floats:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..source import Band, Bands, Source
+from ..source import VOID, Band, Bands, Source
 from ..style import draw_bands
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
         for cluster in range(mass.shape[-1])
     ]
     if source.has(f"{prefix}void_mass"):
-        bands.append(Band.of("void region", _positive(source.over_time(f"{prefix}void_mass"), prefix)))
+        bands.append(Band.of("void region", _positive(source.over_time(f"{prefix}void_mass"), prefix), VOID))
     there = tuple(band for band in bands if np.isfinite(band.quantiles).any())
     return Bands(source.clock, source.label(f"{prefix}cluster_mass"), there, log=not prefix)
 

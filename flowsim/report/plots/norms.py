@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..source import Band, Bands, Source, pooled
+from ..source import VOID, Band, Bands, Source, pooled
 from ..style import draw_bands
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     )
     groups = {"output weight > 0": aimed & (sign > 0), "output weight < 0": aimed & (sign < 0), "void region": ~aimed}
     bands = tuple(
-        Band.of(f"{name} ({int(mask.sum())})", pooled(values, mask)[:, mask.ravel()])
+        Band.of(
+            f"{name} ({int(mask.sum())})", pooled(values, mask)[:, mask.ravel()], VOID if name == "void region" else ""
+        )
         for name, mask in groups.items()
         if mask.any()
     )

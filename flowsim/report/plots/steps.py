@@ -36,7 +36,7 @@ def series(source: Source, *, seed: int | None = None) -> Steps:
         source.clock,
         label,
         np.asarray(numerics["step_size"].values[index], dtype=float),
-        np.diff(rejections, prepend=rejections[0] * 0).astype(float),
+        np.diff(rejections, prepend=0).astype(float),
     )
 
 
@@ -54,6 +54,6 @@ def draw(axes: Axes, found: Steps) -> None:
         )
         twin.set_ylabel("rejected steps", color=PALETTE[1])
         twin.set_ylim(0, 1.1 * float(found.rejected.max()))
-        twin.yaxis.get_major_locator().set_params(integer=True)
+        twin.locator_params(axis="y", integer=True)
         handles = [*handles, *marks]
     legend(axes, handles=handles)
