@@ -30,6 +30,10 @@ SIZE = (7.0, 4.0)
 FILLED = 3
 #: The background of every other part of a trajectory.
 SHADE = "#EDEDED"
+#: A part narrower than this share of the axis has no name.
+NAMED_SHARE = 0.025
+#: From the axes down to a legend, over tick and axis labels, in sizes of its font.
+BENEATH = 4.6
 #: Letters of a small font to the inch.
 LETTERS = 14.0
 
@@ -95,7 +99,8 @@ def legend(axes: Axes, title: str = "", handles: Sequence[Any] | None = None) ->
         handles=shown,
         title=title or None,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.16),
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=BENEATH,
         ncols=max(1, min(int(room / (longest + 6)), len(shown))),
         frameon=False,
         fontsize="small",
@@ -129,7 +134,8 @@ def time_axis(axes: Axes, clock: Clock, spans: Sequence[Span], log: bool) -> Non
         if place:
             axes.axvline(begin, color=GREY, linewidth=0.8, linestyle=":", zorder=1)
         left, right = _shares(np.array([begin, end]), first, last, log).tolist()
-        _name_span(axes, span.name.replace("_", "-"), left, right, free)
+        if right - left >= NAMED_SHARE:
+            _name_span(axes, span.name.replace("_", "-"), left, right, free)
 
 
 def _name_span(axes: Axes, name: str, left: float, right: float, free: list[float]) -> None:

@@ -37,11 +37,11 @@ class Portrait:
 
 
 def series(source: Source, *, clusters: Sequence[int] | None = None, seed: int | None = None) -> Portrait:
-    """Along two clusters; by default the two that are most neurons' targets. Of many neurons, an even choice."""
+    """Along two clusters; by default, of each label, the most neurons' target. Of many neurons, an even choice."""
     source = source.member(seed)
     cosine = source.over_time("cosine", "neuron", "cluster")[:, 0]
     target, labels = source.known("target_cluster", "neuron")[0], source.known("cluster_label", "cluster")[0]
-    first, second = _two(clusters, target, len(labels))
+    first, second = _two(clusters, target, labels)
     neurons = cosine.shape[1]
     chosen = np.unique(np.linspace(0, neurons - 1, min(neurons, MAX_TRAILS)).round().astype(int))
     return Portrait(
@@ -56,12 +56,14 @@ def series(source: Source, *, clusters: Sequence[int] | None = None, seed: int |
     )
 
 
-def _two(clusters: Sequence[int] | None, target: Integers, count: int) -> tuple[int, int]:
+def _two(clusters: Sequence[int] | None, target: Integers, labels: Floats) -> tuple[int, int]:
+    count = len(labels)
     if count < 2:
         raise UsageError("it needs two clusters")
     if clusters is None:
-        followers = np.bincount(target[target >= 0], minlength=count)
-        first, second = np.sort(np.argsort(-followers, kind="stable")[:2]).tolist()
+        followed = np.argsort(-np.bincount(target[target >= 0], minlength=count), kind="stable")
+        others = followed[labels[followed] != labels[followed[0]]]
+        first, second = sorted((int(followed[0]), int(others[0] if len(others) else followed[1])))
         return first, second
     if len(clusters) != 2 or clusters[0] == clusters[1] or not all(0 <= cluster < count for cluster in clusters):
         raise UsageError(
