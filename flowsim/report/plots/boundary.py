@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from ...errors import FlowsimError, UsageError
 from ...problem import Problem, build
 from ...problem.data.samples import Floats
 from ...scenario import loads
+from ...scenario.data import ARRAY_SUFFIXES
 from ..source import Source
 from ..style import GREY, PALETTE, legend
 
@@ -81,15 +83,24 @@ def _fields(outputs: Floats) -> Floats:
 
 
 def _problem(source: Source) -> Problem:
-    """What the run was trained on, drawn again from its scenario."""
+    """What the run was trained on, drawn again from its scenario; what came from a file is read from the result itself."""
     attributes = source.trajectory.attrs
     try:
-        scenario = loads(str(attributes["scenario"]))
+        text = str(attributes["scenario"])
+        data, kept = tomllib.loads(text).get("data", {}), source.trajectory.encoding.get("source")
+        files = [
+            key for key, there in (("path", "path" in data), ("centers", _is_file(data.get("centers", "")))) if there
+        ]
+        scenario = loads(text, overrides={f"data.{key}": kept for key in files if kept})
         seed = source.trajectory.coords.get("seed")
         member = scenario if seed is None else scenario.members[scenario.seeds.index(int(seed))]
         return build(member)
     except (FlowsimError, KeyError) as error:
         raise UsageError(f"the samples cannot be made again from the result's scenario: {error}") from None
+
+
+def _is_file(centers: str) -> bool:
+    return centers.endswith(ARRAY_SUFFIXES)
 
 
 def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Floats:
