@@ -118,7 +118,7 @@ def _definitions(aligned: float, converged: float) -> dict[str, str]:
         ),
         "averaging": (
             f"from here on every targeted neuron's smallest cosine with its own clusters' centres, two or more, is at "
-            f"least {AVERAGED:g} times its largest (Li et al. 2025, Theorem 4.3)"
+            f"least {AVERAGED:g} times its largest (Li et al. 2025, Theorem 4.5)"
         ),
         "amplification": (
             f"XOR: from here on the median over the targeted neurons of the cosine with their target centre is at least "

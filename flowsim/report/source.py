@@ -75,8 +75,7 @@ class Source:
         """Of a whole result, or of its root group alone."""
         if isinstance(result, xr.Dataset):
             return cls(result)
-        groups = {name: node.to_dataset(inherit=False) for name, node in result.children.items()}
-        return cls(result.to_dataset(), groups)
+        return cls(result.to_dataset(), {name: node.to_dataset() for name, node in result.children.items()})
 
     @property
     def is_ensemble(self) -> bool:
@@ -84,10 +83,7 @@ class Source:
 
     def member(self, seed: int | None) -> Source:
         """The source of a single run; see :func:`flowsim.analysis.member.member`."""
-        run = member(self.trajectory, seed)
-        if run is self.trajectory:
-            return self
-        return Source(run, {name: self._of_member(group, seed, run) for name, group in self._all_groups.items()})
+        return Source(member(self.trajectory, seed), self.groups)
 
     def chosen(self, seed: int | None) -> Source:
         """The source of a member where a seed is given, else this one."""
@@ -144,30 +140,30 @@ class Source:
             raise UsageError("; ".join(self._why(name) for name in missing))
 
     def group(self, name: str) -> xr.Dataset:
-        """Raises UsageError where the result does not have it."""
-        if name not in self._all_groups:
+        """At the instants, and of the members, of the trajectory. Raises UsageError where the result does not have it."""
+        group, run = self.groups.get(name, self._from_file(name)), self.trajectory
+        if group is None:
             raise UsageError(
                 f"it needs the group {name} of the result, which is not here; "
                 "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
             )
-        return self._all_groups[name]
+        shared = [
+            dim for dim in ("seed", "time") if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
+        ]
+        return group.sel({dim: run[dim].values for dim in shared})
 
-    @cached_property
-    def _all_groups(self) -> Mapping[str, xr.Dataset]:
-        """Those that were given; of a Dataset that was opened from a file, those of the file."""
+    def _from_file(self, name: str) -> xr.Dataset | None:
+        """A group of the file that the trajectory was opened from; group by group, as netCDF4 crashes where a whole tree is
+        opened beside a part of it."""
         file = self.trajectory.encoding.get("source")
         if self.groups or not file:
-            return self.groups
+            return None
         try:
-            with xr.open_datatree(file) as tree:
-                return {name: node.to_dataset(inherit=False).load() for name, node in tree.children.items()}
+            with xr.open_dataset(file, group=name) as group, xr.open_dataset(file) as root:
+                shared = [dim for dim in ("seed", "time") if dim in group.dims and dim in root.coords]
+                return group.load().assign_coords({dim: root[dim].load() for dim in shared})
         except (OSError, ValueError):
-            return {}
-
-    def _of_member(self, group: xr.Dataset, seed: int | None, run: xr.Dataset) -> xr.Dataset:
-        if "seed" in group.dims:
-            group = group.isel(seed=self.trajectory["seed"].values.tolist().index(seed))
-        return group.isel(time=slice(0, run.sizes["time"])) if "time" in group.dims else group
+            return None
 
     def _why(self, name: str) -> str:
         attributes = self.trajectory.attrs

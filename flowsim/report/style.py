@@ -23,8 +23,8 @@ GREY = "#7F7F7F"
 #: Of positive, negative and other things.
 SIGNS = {"+1": PALETTE[0], "-1": PALETTE[1], "": GREY}
 LINES = ("-", "--", "-.", ":")
-#: From -1 (blue) over 0 to 1 (red).
-COSINES = "RdBu_r"
+#: From -1 (blue) over 0 (grey) to 1 (red), in equal steps to the eye.
+COSINES = "coolwarm"
 SIZE = (7.0, 4.0)
 #: Bands are filled where no more than so many are drawn.
 FILLED = 3

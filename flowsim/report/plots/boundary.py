@@ -118,6 +118,8 @@ def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Fl
         weight = now["output_weight"].values
         with np.errstate(divide="ignore"):
             sign, log_output = np.sign(weight), np.log(np.abs(weight))
+        if source.has("log_output_weight"):  # exact where the weight itself underflows
+            log_output = now["log_output_weight"].values
     response, _ = problem.activation.response(projection, log_norm[:, None], np)
     log_factor = log_output + problem.activation.homogeneity * log_norm
     top = log_factor.max()

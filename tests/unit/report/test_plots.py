@@ -190,6 +190,9 @@ def test_the_heat_map_shows_the_whole_range_and_every_neuron_once(draw, flow):
     assert targets.tolist() == sorted(targets, key=lambda target: (target < 0, target))
     image = draw(flow, "cosines").images[0]
     assert image.get_clim() == (-1, 1)
+    luminance = image.get_cmap()(np.linspace(0, 1, 65))[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert (np.diff(luminance[:30]) > 0).all()  # a reader who sees no colours sees how far from 0 it is
+    assert (np.diff(luminance[35:]) < 0).all()
     assert draw(flow, "cosines", at=0.0).get_title() == "flow time 0"
 
 

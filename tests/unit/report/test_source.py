@@ -77,3 +77,15 @@ def test_a_dataset_from_a_file_finds_its_groups_and_one_from_memory_says_what_it
         assert run.flow.plot.steps(interactive=False).get_yscale() == "log"
         with pytest.raises(flowsim.UsageError, match="needs the group numerics"):
             run.load().drop_encoding().flow.plot.steps()
+
+
+def test_groups_are_of_the_members_and_instants_that_are_looked_at(small, tmp_path):
+    file = tmp_path / "ensemble.nc"
+    flowsim.run(small(seed=[2, 7]), file)
+    with flowsim.open(file) as tree, xr.open_dataset(file) as run:
+        expected = tree["numerics/steps"].values[1]
+        assert Source.of(tree).group("numerics").sizes["seed"] == 2
+        for source in (Source.of(tree).member(7), Source(run).member(7), Source(run.sel(seed=7))):
+            np.testing.assert_array_equal(source.group("numerics")["steps"], expected)
+        part = Source(run.sel(seed=7).isel(time=slice(3, 6)))
+        np.testing.assert_array_equal(part.group("numerics")["steps"], expected[3:6])
