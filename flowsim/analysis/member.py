@@ -14,7 +14,7 @@ NAMED_SEEDS = 10
 def member(trajectory: xr.Dataset, seed: int | None = None) -> xr.Dataset:
     """The trajectory of a single run: of an ensemble, the member of this seed, up to where it stopped.
 
-    Raises UsageError where the seed is missing or not one of the trajectory's.
+    Raises UsageError where the seed is missing or not one of the trajectory's, or its member has not run.
     """
     if "seed" in trajectory.dims:
         known = (
@@ -32,5 +32,7 @@ def member(trajectory: xr.Dataset, seed: int | None = None) -> xr.Dataset:
         if name in trajectory:
             values = trajectory[name].transpose("time", ...).values.reshape(trajectory.sizes["time"], -1)
             reached = np.flatnonzero(~np.isnan(values[:, 0])).max(initial=-1) + 1
+            if not reached:
+                raise UsageError(f"the member of seed {seed} has not run")
             return trajectory.isel(time=slice(0, reached)) if reached < len(values) else trajectory
     return trajectory

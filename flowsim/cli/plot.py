@@ -65,4 +65,7 @@ def _listed(kinds: dict[str, str], obstacles: dict[str, str]) -> list[str]:
 
 
 def _indices(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a list of clusters such as 0,3') from None

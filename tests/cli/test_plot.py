@@ -46,7 +46,7 @@ def test_a_picture_is_replaced_only_where_that_is_wanted(flowsim, run, files):
         (["loss", "--at", "3"], "loss: takes no at; it takes seed, log_time"),
         (["loss", "--seed", "7"], "loss: this is a single run, of seed 0; leave the seed out"),
         (["alignment", "--clusters", "9"], "alignment: there is no cluster 9; they are 0 to "),
-        (["alignment", "--clusters", "x"], "invalid _indices value"),
+        (["alignment", "--clusters", "x"], '"x" is not a list of clusters such as 0,3'),
         (["boundary"], "boundary: it needs data in two dimensions, and these have 12"),
     ],
 )

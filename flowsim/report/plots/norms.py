@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..source import VOID, Band, Bands, Source, pooled
 from ..style import draw_bands
 
@@ -21,12 +19,13 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     source = source.chosen(seed)
     values = source.over_time("log_norm", "neuron")
     sign = source.known("neuron_sign", "neuron")
-    aimed = (
-        source.known("target_cluster", "neuron") >= 0
-        if source.has("target_cluster")
-        else np.ones_like(sign, dtype=bool)
-    )
-    groups = {"output weight > 0": aimed & (sign > 0), "output weight < 0": aimed & (sign < 0), "void region": ~aimed}
+    # a member that has not run has signs of 0
+    aimed = source.known("target_cluster", "neuron") >= 0 if source.has("target_cluster") else sign != 0
+    groups = {
+        "output weight > 0": aimed & (sign > 0),
+        "output weight < 0": aimed & (sign < 0),
+        "void region": ~aimed & (sign != 0),
+    }
     bands = tuple(
         Band.of(
             f"{name} ({int(mask.sum())})", pooled(values, mask)[:, mask.ravel()], VOID if name == "void region" else ""

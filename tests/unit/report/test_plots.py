@@ -249,6 +249,21 @@ def test_an_ensemble_is_summarised_or_one_member_is_picked(draw, ensemble):
         draw(ensemble, kind, seed=9)
 
 
+def test_a_member_that_has_not_run_is_left_out(draw, ensemble):
+    ran = ensemble.to_dataset()
+    kept = ran.map(lambda values: values.where(ran["seed"] != 4) if "seed" in values.dims else values)
+    signs = ran["neuron_sign"].where(ran["seed"] != 4, 0), ran["target_cluster"].where(ran["seed"] != 4, -1)
+    kept = kept.assign_coords(neuron_sign=signs[0], target_cluster=signs[1])
+    names_of = [label for label in names(draw(kept, "norms")) if "void" not in label]
+    counts = [int(label.rpartition("(")[2][:-1]) for label in names_of]
+    assert sum(counts) == int(((ran["target_cluster"] >= 0) & (ran["seed"] != 4)).sum())
+    for kind in ("alignment", "mass", "loss", "margins"):
+        of_others = draw(ran.sel(seed=[0, 9]), kind).get_lines()[0].get_ydata()
+        np.testing.assert_allclose(draw(kept, kind).get_lines()[0].get_ydata(), of_others)
+    with pytest.raises(flowsim.UsageError, match="member of seed 4 has not run"):
+        plot(kept, "loss", seed=4)
+
+
 def test_a_log_axis_of_time_leaves_time_0_out(draw, flow):
     axes = draw(flow, "loss", log_time=True)
     assert axes.get_xscale() == "log"
