@@ -9,11 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from flowsim.analysis.phases import ALIGNED, CONVERGED
+from flowsim.analysis.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.drive import CHECKPOINT_SECONDS
 from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
+from flowsim.report.plots.phase_portrait import MAX_TRAILS
+from flowsim.report.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
@@ -27,10 +29,14 @@ def constants() -> dict[str, str]:
     """Numbers that the pages quote, by the name they quote them with."""
     return {
         "aligned": f"{ALIGNED:g}",
+        "amplified": f"{AMPLIFIED:g}",
+        "averaged": f"{AVERAGED:g}",
         "converged": f"{CONVERGED:g}",
         "grown": f"{GROWN:g}",
         "implicit_limit": str(IMPLICIT_LIMIT),
         "log_span": f"{LOG_SPAN:,.0f}",
+        "max_instants": str(MAX_INSTANTS),
+        "max_trails": str(MAX_TRAILS),
         "mixed_rtol": f"{MIXED_RTOL:g}",
         "checkpoint_minutes": f"{CHECKPOINT_SECONDS / 60:g}",
         "memory_limit": f"{MEMORY_LIMIT / 2**30:g} GiB",

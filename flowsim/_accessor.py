@@ -19,7 +19,7 @@ def register_with_xarray() -> None:
 
 
 def _register() -> None:
-    from .analysis import accessor  # noqa: F401
+    from .report import accessor  # noqa: F401
 
 
 class _XarrayWatcher(MetaPathFinder):

@@ -31,6 +31,7 @@ ORDER = [
     "prepared",
     "ensemble",
     "simulation",
+    "report",
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
@@ -149,7 +150,9 @@ def test_a_question_about_the_command_line_is_answered_without_anything_heavy(wo
     assert not loaded_after(command(words)) & HEAVY
 
 
-@pytest.mark.parametrize("words", [["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"]], ids=str)
+@pytest.mark.parametrize(
+    "words", [["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"], ["plot", "missing.nc", "loss"]], ids=str
+)
 def test_commands_that_do_not_integrate_load_no_engine(words):
     assert not loaded_after(command(words)) & {"numba", "matplotlib", *JAX}
 

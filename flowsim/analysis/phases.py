@@ -1,20 +1,28 @@
-"""Named instants of a trajectory, and how each was defined."""
+"""Named instants of a trajectory, how each was defined, and the parts of the trajectory that they tell apart."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from ..observe import GROWN
-from ..problem.data.samples import Floats
+from ..problem.data.samples import Floats, Integers
 
 #: A neuron is aligned when its cosine with its target centre is at least this.
 ALIGNED = 0.95
 #: The loss has converged when it is within this factor of its final value.
 CONVERGED = 2.0
+#: A neuron averages the centres of its sign when its smallest cosine with them is at least this share of its largest.
+AVERAGED = 0.9
+#: A neuron has been amplified when its cosine with the XOR centre it captures is at least this.
+AMPLIFIED = 0.5
+#: Cosines with opposite centres add up to no more than this.
+ROUNDING = 1e-6
 
 #: What phases are found from -> its dimensions, beside `seed` in an ensemble.
 NEEDED = {
@@ -22,7 +30,14 @@ NEEDED = {
     "target_cluster": ("neuron",),
     "log_norm": ("time", "neuron"),
     "log10_loss": ("time",),
+    "accuracy": ("time",),
+    "active_fraction": ("time", "neuron", "cluster"),
+    "neuron_sign": ("neuron",),
+    "neuron_output": ("neuron",),
+    "cluster_label": ("cluster",),
 }
+#: Phases of particular papers, left out where no run reaches them.
+PARTICULAR = ("shared_activation", "averaging", "amplification", "gate_alignment")
 
 Booleans = NDArray[np.bool_]
 
@@ -30,21 +45,29 @@ Booleans = NDArray[np.bool_]
 def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = CONVERGED) -> xr.Dataset:
     """The instants of a trajectory that its variables allow, along dimension `phase`; of an ensemble, also along `seed`.
 
-    instant: the first saved time of the phase's condition, NaN where the run does not reach it.
+    instant: the first saved time of the phase's condition, NaN where the run does not reach it; those in PARTICULAR are
+    left out there.
     definition: the condition in words, thresholds included.
     """
     definitions = _definitions(aligned, converged)
     ensemble = "seed" in trajectory.dims
     lead = ("seed",) if ensemble else ()
     needed = {
-        name: trajectory[name].variable.transpose(*lead, *dims) for name, dims in NEEDED.items() if name in trajectory
+        name: trajectory[name].variable.transpose(*lead, *dims, missing_dims="ignore").values
+        for name, dims in NEEDED.items()
+        if name in trajectory
     }
     members = range(trajectory.sizes["seed"]) if ensemble else [...]
     found = [
-        _instants(trajectory["time"].values, {name: needed[name][member].values for name in needed}, aligned, converged)
+        _instants(
+            trajectory["time"].values,
+            {name: values[member] if values.ndim > len(NEEDED[name]) else values for name, values in needed.items()},
+            aligned,
+            converged,
+        )
         for member in members
     ]
-    names = [name for name in definitions if any(name in instants for instants in found)]
+    names = [name for name in definitions if _is_there(name, found)]
     instant = np.array([[instants.get(name, np.nan) for instants in found] for name in names]).reshape(-1, len(found))
     coordinates = {"seed": trajectory["seed"]} if ensemble and "seed" in trajectory.coords else {}
     return xr.Dataset(
@@ -64,15 +87,47 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
     )
 
 
+def own_clusters(kept: Mapping[str, Any]) -> Booleans:
+    """(neuron, cluster): whether the centre pulls the neuron towards itself. kept: `neuron_sign`, `cluster_label` and,
+    where every cluster has an output, `neuron_output`, of one run."""
+    sign, label = np.asarray(kept["neuron_sign"]), np.asarray(kept["cluster_label"])
+    if "neuron_output" not in kept:
+        return np.asarray(sign[:, None] == label)
+    return (np.asarray(kept["neuron_output"])[:, None] == np.arange(len(label))) == (sign[:, None] > 0)
+
+
+def _is_there(name: str, found: Sequence[Mapping[str, float]]) -> bool:
+    instants = [instants[name] for instants in found if name in instants]
+    return bool(instants) and not (name in PARTICULAR and np.isnan(instants).all())
+
+
 def _definitions(aligned: float, converged: float) -> dict[str, str]:
     return {
+        "burn_in": "from here on no targeted neuron changes which of its own clusters' centres it is nearest to",
         "alignment": f"from here on every targeted neuron's cosine with its target centre is at least {aligned:g}",
         "median_alignment": f"from here on the median over the targeted neurons of that cosine is at least {aligned:g}",
         "median_best_alignment": (
             f"from here on the median over all neurons of the largest cosine with any centre is at least {aligned:g}"
         ),
         "growth": f"the total mass, the sum of squared norms, first is {GROWN:g} times its initial value",
+        "half_loss": "the loss first is at most half its initial value",
+        "separation": "from here on every training sample has a positive margin",
         "convergence": f"from here on the loss, once larger, is within a factor {converged:g} of its final value",
+        "shared_activation": (
+            "from here on every sample activates every neuron of its own class (Li et al. 2025, Lemma 5.5)"
+        ),
+        "averaging": (
+            f"from here on every targeted neuron's smallest cosine with its own clusters' centres, two or more, is at "
+            f"least {AVERAGED:g} times its largest (Li et al. 2025, Theorem 4.5)"
+        ),
+        "amplification": (
+            f"XOR: from here on the median over the targeted neurons of the cosine with their target centre is at least "
+            f"{AMPLIFIED:g} (Frei et al. 2022, Lemma 4.10)"
+        ),
+        "gate_alignment": (
+            "XOR: from here on every targeted neuron is active on all samples around its target centre and on none around "
+            "the opposite one (Frei et al. 2022, Condition 4.7)"
+        ),
     }
 
 
@@ -86,12 +141,6 @@ def _instants(time: Floats, kept: dict[str, Floats], aligned: float, converged: 
     if not reached:
         return found
     time, observed = time[:reached], {name: values[:reached] for name, values in observed.items()}
-    if "cosine" in observed and "target_cluster" in kept:
-        target = kept["target_cluster"]
-        cosine = observed["cosine"][:, target >= 0, target[target >= 0]]
-        if cosine.size:
-            found["alignment"] = _from_then_on(time, cosine.min(axis=1) >= aligned)
-            found["median_alignment"] = _from_then_on(time, np.median(cosine, axis=1) >= aligned)
     if "cosine" in observed and observed["cosine"].shape[2]:
         # over a short last axis NumPy's own maximum is slow
         best = np.median(reduce(np.maximum, np.moveaxis(observed["cosine"], 2, 0)), axis=1)
@@ -103,8 +152,55 @@ def _instants(time: Floats, kept: dict[str, Floats], aligned: float, converged: 
         found["growth"] = _first(time, log_mass >= log_mass[0] + np.log(GROWN))
     if "log10_loss" in observed:
         log_loss = observed["log10_loss"]
+        found["half_loss"] = _first(time, log_loss <= log_loss[0] - np.log10(2.0))
         found["convergence"] = _reached(time, log_loss <= log_loss[-1] + np.log10(converged))
+    if "accuracy" in observed:
+        found["separation"] = _from_then_on(time, observed["accuracy"] >= 1)
+    return found | _of_targets(time, kept | observed, aligned)
+
+
+def _of_targets(time: Floats, kept: Mapping[str, Any], aligned: float) -> dict[str, float]:
+    """The phases that targeted neurons tell, and those of their own clusters."""
+    found: dict[str, float] = {}
+    active, label = kept.get("active_fraction"), kept.get("cluster_label")
+    own = own_clusters(kept) if label is not None and "neuron_sign" in kept else None
+    if active is not None and own is not None and own.any():
+        found["shared_activation"] = _from_then_on(time, ((active >= 1) | ~own).all(axis=(1, 2)))
+    target = kept.get("target_cluster", np.zeros(0, dtype=int))
+    neurons = np.flatnonzero(target >= 0)
+    if "cosine" not in kept or not len(neurons):
+        return found
+    target, cosine = target[neurons], kept["cosine"]
+    of_target = cosine[:, neurons, target]
+    median = np.median(of_target, axis=1)
+    found["alignment"] = _from_then_on(time, of_target.min(axis=1) >= aligned)
+    found["median_alignment"] = _from_then_on(time, median >= aligned)
+    if own is not None:
+        found |= _of_own(time, cosine[:, neurons], own[neurons])
+    if label is not None and _is_xor(cosine, label):
+        found["amplification"] = _from_then_on(time, median >= AMPLIFIED)
+        if active is not None:
+            right = (active[:, neurons, target] >= 1) & (active[:, neurons, target ^ 1] <= 0)
+            found["gate_alignment"] = _from_then_on(time, right.all(axis=1))
     return found
+
+
+def _of_own(time: Floats, cosine: Floats, own: Booleans) -> dict[str, float]:
+    """What the cosines (time, neuron, cluster) of targeted neurons with their own centres tell; own (neuron, cluster)."""
+    # over a short last axis NumPy's own maximum is slow
+    by_cluster, mask = np.moveaxis(cosine, 2, 0).copy(), own.T[:, None]
+    largest = np.where(mask, by_cluster, -np.inf).max(axis=0)
+    last = np.where(own, cosine[-1], -np.inf).argmax(axis=1)
+    found = {"burn_in": _settled(time, (cosine[:, np.arange(len(own)), last] >= largest).all(axis=1))}
+    if (own.sum(axis=1) > 1).all():
+        smallest = np.where(mask, by_cluster, np.inf).min(axis=0)
+        found["averaging"] = _from_then_on(time, (smallest >= AVERAGED * largest).all(axis=1))
+    return found
+
+
+def _is_xor(cosine: Floats, label: Integers) -> bool:
+    """Whether the centres are +mu_1, -mu_1 (label +1), +mu_2, -mu_2 (label -1), as far as cosines with them tell."""
+    return label.tolist() == [1, 1, -1, -1] and bool(np.abs(cosine[0, :, ::2] + cosine[0, :, 1::2]).max() <= ROUNDING)
 
 
 def target_cosine(trajectory: xr.Dataset) -> xr.DataArray:
@@ -127,6 +223,11 @@ def _first(time: Floats, holds: Booleans) -> float:
 def _reached(time: Floats, holds: Booleans) -> float:
     """As `_from_then_on`, for a condition that did not hold at the start."""
     return np.nan if holds[0] else _from_then_on(time, holds)
+
+
+def _settled(time: Floats, holds: Booleans) -> float:
+    """As `_from_then_on`, for a condition that always holds at the last instant: at least one before it has to agree."""
+    return _from_then_on(time, holds) if len(holds) > 1 and holds[-2] else np.nan
 
 
 def _from_then_on(time: Floats, holds: Booleans) -> float:

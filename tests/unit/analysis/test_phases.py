@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import flowsim  # noqa: F401  registers ds.flow
+import flowsim
 from flowsim.analysis import phases, target_cosine
 
 TIME = np.arange(10.0)
@@ -110,7 +110,7 @@ def test_a_loss_of_10_to_the_minus_5000_converges_like_any_other():
 
 
 def test_only_phases_of_the_variables_at_hand_are_found():
-    assert set(instants(trajectory(log10_loss=step(6, 0.0, -1.0)))) == {"convergence"}
+    assert set(instants(trajectory(log10_loss=step(6, 0.0, -1.0)))) == {"half_loss", "convergence"}
     assert instants(xr.Dataset(coords={"time": TIME})) == {}
     assert set(instants(trajectory((-1, -1), cosine=[step(1), step(2)]))) == {"median_best_alignment"}
 
@@ -121,3 +121,88 @@ def test_the_accessor_asks_the_same_questions():
     xr.testing.assert_identical(run.flow.target_cosine, target_cosine(run))
     np.testing.assert_array_equal(run.flow.target_cosine, np.column_stack([step(3), step(5)]))
     np.testing.assert_array_equal(run.flow.best_cosine, np.column_stack([step(3), step(4), step(5)]))
+
+
+def classified(cosine, target=(0, 1), sign=(1, -1), label=(1, -1), active=None) -> xr.Dataset:
+    """10 instants of neurons with signs and clusters with labels; cosine, active (time, neuron, cluster)."""
+    variables = {"cosine": (("time", "neuron", "cluster"), np.asarray(cosine, dtype=float))}
+    if active is not None:
+        variables["active_fraction"] = (("time", "neuron", "cluster"), np.asarray(active, dtype=float))
+    known = {"target_cluster": ("neuron", list(target)), "neuron_sign": ("neuron", list(sign))}
+    return xr.Dataset(variables, {"time": TIME, **known, "cluster_label": ("cluster", list(label))})
+
+
+def moving(first, second, at: float) -> np.ndarray:
+    """(time, cluster): one row of cosines before the time, another from it on"""
+    return np.where((at <= TIME)[:, None], second, first)
+
+
+def test_the_burn_in_ends_with_the_last_change_of_a_targeted_neuron_s_own_nearest_centre():
+    fixed = moving([0.5, 0.1, 0.0], [0.5, 0.1, 0.0], 0)
+    turning = moving([0.4, 0.3, 0.9], [0.3, 0.4, 0.9], 6)  # the third centre is of the other label
+    run = classified(np.stack([fixed, turning], axis=1), target=(0, 0), sign=(1, 1), label=(1, 1, -1))
+    assert instants(run)["burn_in"] == 6
+    of_void = classified(np.stack([fixed, turning], axis=1), target=(0, -1), sign=(1, 1), label=(1, 1, -1))
+    assert instants(of_void)["burn_in"] == 0
+
+
+def test_a_change_at_the_very_end_is_not_seen_to_last():
+    late = moving([0.4, 0.3], [0.3, 0.4], 9)
+    assert np.isnan(instants(classified(late[:, None], target=(0,), sign=(1,), label=(1, 1)))["burn_in"])
+
+
+def test_neurons_average_once_their_own_cosines_are_nearly_equal_and_are_left_out_where_they_never_are():
+    averaging = moving([0.8, 0.1, 0.0], [0.7, 0.65, 0.0], 4)[:, None]
+    assert instants(classified(averaging, target=(0,), sign=(1,), label=(1, 1, -1)))["averaging"] == 4
+    apart = moving([0.8, 0.1, 0.0], [0.9, 0.1, 0.0], 4)[:, None]
+    assert "averaging" not in instants(classified(apart, target=(0,), sign=(1,), label=(1, 1, -1)))
+
+
+def test_activation_is_shared_once_every_sample_activates_all_neurons_of_its_class():
+    active = np.stack([moving([0.5, 1.0], [1.0, 0.0], 3), moving([0.0, 0.2], [0.0, 1.0], 5)], axis=1)
+    assert instants(classified(np.zeros((10, 2, 2)), active=active))["shared_activation"] == 5
+
+
+def test_xor_has_phases_of_its_own():
+    positive = moving([0.3, -0.3, 0.1, -0.1], [0.8, -0.8, 0.1, -0.1], 2)
+    negative = moving([0.1, -0.1, 0.1, -0.1], [0.1, -0.1, 0.6, -0.6], 3)
+    active = np.stack([moving([0.5, 0.5, 1, 1], [1, 0, 1, 1], 4), moving([1, 1, 1, 0], [1, 1, 1, 0], 0)], axis=1)
+    cosine = np.stack([positive, negative], axis=1)
+    found = instants(classified(cosine, target=(0, 2), sign=(1, -1), label=(1, 1, -1, -1), active=active))
+    assert (found["amplification"], found["gate_alignment"]) == (3, 4)
+    askew = cosine.copy()
+    askew[..., 1] += 0.1
+    assert "amplification" not in instants(classified(askew, target=(0, 2), label=(1, 1, -1, -1), active=active))
+
+
+def test_separation_is_when_every_sample_is_right_for_good():
+    accuracy = np.array([0.5, 1, 0.9, 1, 1, 1, 1, 1, 1, 1])
+    run = xr.Dataset({"accuracy": ("time", accuracy)}, {"time": TIME})
+    assert instants(run) == {"separation": 3}
+
+
+def test_phases_of_one_aligned_neuron_are_those_of_the_logistic_curve(on_table):
+    """z = |w|^2 follows z' = 2 z (1 - z): the mass is tenfold, the loss (1 - z)^2/2 half, at times that are known."""
+    one = {"x": [[1.0, 0.0]], "y": [1.0], "cluster": [0], "centers": [[1.0, 0.0]]}
+    scenario = on_table(
+        one,
+        model__activation="relu",
+        model__width=1,
+        init__shape="nudged",
+        init__nudge=1.0,
+        init__scale=1e-2,
+        init__signs="half",
+        flow__rtol=1e-9,
+        flow__until={"time": 10.0},
+        observe__times=10_001,
+    )
+    found = flowsim.run(scenario)["phases"]["instant"].to_series()
+    start = float((flowsim.build(scenario).hidden ** 2).sum())
+
+    def reaches(mass):
+        return 0.5 * np.log(mass / (1 - mass) * (1 - start) / start)
+
+    exact = {"growth": reaches(10 * start), "half_loss": reaches(1 - (1 - start) / 2**0.5)}
+    for name, time in exact.items():
+        assert time - 1e-6 <= found[name] <= time + 1.001e-3
+    assert found["alignment"] == found["burn_in"] == 0

@@ -1,0 +1,67 @@
+"""The pictures of docs/plots.md: every kind of plot, from the quickstart scenario and from descent on XOR data.
+
+python docs/plots.py docs/images/plots
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+
+import flowsim
+from flowsim.report.kinds import KINDS, plot
+
+QUICKSTART = Path(__file__).parents[1] / "scenarios" / "quickstart.toml"
+XOR = """
+title = "XOR in two dimensions, by gradient descent"
+
+[data]
+kind = "xor"
+dimension = 2
+samples = 400
+noise = { total = 0.5 }
+label_noise = 0.1
+
+[model]
+activation = "relu"
+width = 24
+bias = true
+
+[init]
+scale = 0.01
+balanced = false
+
+[loss]
+kind = "logistic"
+
+[flow]
+method = "gradient_descent"
+step = 0.1
+iterations = 3000
+"""
+#: Kinds that show more on XOR data.
+ON_XOR = ("boundary", "margins", "loss_derivatives")
+#: kind -> its options
+OPTIONS = {"cosines": {"at": 25.0}}
+#: The quickstart has happened by this time.
+END = 150.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    matplotlib.rcParams["svg.hashsalt"] = "flowsim"
+    flow = flowsim.run(flowsim.load(QUICKSTART, {"flow.until.time": END}))
+    xor = flowsim.run(flowsim.loads(XOR))
+    for kind in KINDS:
+        result = xor if kind in ON_XOR else flow
+        axes = plot(result, kind, interactive=False, **OPTIONS.get(kind, {}))
+        axes.get_figure().savefig(folder / f"{kind}.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main()

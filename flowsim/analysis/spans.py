@@ -1,0 +1,101 @@
+"""A trajectory's consecutive parts, told apart by its phases."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import UsageError
+from ..scenario.explain import nearest
+from .member import member
+from .phases import phases
+
+#: part of a trajectory -> what happens in it, and the instants that may end it
+STAGES = {
+    "burn_in": ("neurons choose their cluster", ("burn_in",)),
+    "alignment": (
+        "neurons turn towards their targets",
+        ("alignment", "averaging", "amplification", "median_alignment"),
+    ),
+    "growth": ("aligned neurons grow, until the loss has halved", ("half_loss",)),
+    "convergence": ("the network fits the labels", ("convergence",)),
+    "late": ("what follows, to the end of the run", ()),
+}
+#: A loss with no finite minimum converges for ever: its late phase begins as soon as all margins are positive.
+MARGIN_LOSSES = ("logistic", "exponential", "cross_entropy")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a trajectory, from one flow time to another."""
+
+    name: str
+    begin: float
+    end: float
+
+
+def spans(trajectory: xr.Dataset) -> tuple[Span, ...]:
+    """The consecutive parts of a trajectory, named as in STAGES; empty ones are left out.
+
+    Each ends at the first of its instants in STAGES that the run reaches, and reaches no later than a later part's end. The
+    part that follows the last one reached goes on to the end of the run. Of an ensemble, instants are medians over the
+    members that reach them.
+    """
+    instants = phases(trajectory)["instant"]
+    if "seed" in instants.dims:
+        reached = instants.notnull().any("seed")
+        instants = instants.isel(phase=np.flatnonzero(reached.values)).median("seed")
+    found = {str(name): float(instants.sel(phase=name)) for name in instants["phase"].values}
+    found = {name: instant for name, instant in found.items() if not np.isnan(instant)}
+    ends: dict[str, float] = {}
+    limit = np.inf
+    for name in reversed(STAGES):
+        candidates = ("separation",) if name == "convergence" and _margin_loss(trajectory) else STAGES[name][1]
+        possible = [found[instant] for instant in candidates if instant in found and found[instant] <= limit]
+        if name == "convergence" and possible and "half_loss" in found:
+            possible = [max(possible[0], found["half_loss"])]
+        if possible:
+            ends[name] = limit = possible[0]
+    return _consecutive(ends, *map(float, trajectory["time"].values[[0, -1]]))
+
+
+def phase(trajectory: xr.Dataset, name: str, seed: int | None = None) -> xr.Dataset:
+    """The part of a trajectory with this name, its first and its last instant included; see :func:`spans`.
+
+    Raises UsageError where there is none of this name.
+    """
+    run = member(trajectory, seed)
+    there = spans(run)
+    for span in there:
+        if span.name == name:
+            part = run.sel(time=slice(span.begin, span.end))
+            if "snapshot" not in run.dims:
+                return part
+            kept = run["snapshot"].values
+            return part.isel(snapshot=np.flatnonzero((kept >= span.begin) & (kept <= span.end)))
+    known = ", ".join(span.name for span in there) or "none"
+    if name in STAGES:
+        raise UsageError(f'this run has no part "{name}"; it has {known}')
+    raise UsageError(f'no part of a trajectory is called "{name}"; {nearest(name, STAGES)}this run has {known}')
+
+
+def _consecutive(ends: dict[str, float], begin: float, last: float) -> tuple[Span, ...]:
+    found = []
+    for name, end in sorted(ends.items(), key=lambda item: [*STAGES].index(item[0])):
+        if end > begin:
+            found.append(Span(name, begin, end))
+            begin = end
+    names = [*STAGES]
+    following = names[max((names.index(name) for name in ends), default=-1) + 1]
+    if ends and begin < last:
+        found.append(Span(following, begin, last))
+    return tuple(found)
+
+
+def _margin_loss(trajectory: xr.Dataset) -> bool:
+    scenario: dict[str, Any] = tomllib.loads(str(trajectory.attrs.get("scenario", "")))
+    return scenario.get("loss", {}).get("kind") in MARGIN_LOSSES

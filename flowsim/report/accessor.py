@@ -1,0 +1,79 @@
+"""`ds.flow`: what can be asked of a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# the rest is imported where it is used: this module is loaded while xarray is, which may be while they are
+
+
+@xr.register_dataset_accessor("flow")
+class FlowAccessor:
+    """Questions to the root Dataset of a result: ``xarray.open_dataset("run.nc").flow``."""
+
+    def __init__(self, dataset: xr.Dataset):
+        self._dataset = dataset
+
+    @property
+    def phases(self) -> xr.Dataset:
+        """Named instants and their definitions; :func:`flowsim.analysis.phases` takes thresholds of one's own."""
+        from ..analysis.phases import phases
+
+        return phases(self._dataset)
+
+    def phase(self, name: str, seed: int | None = None) -> xr.Dataset:
+        """The part of the trajectory called "burn_in", "alignment", "growth", "convergence" or "late"; of an ensemble, of
+        the member with this seed."""
+        from ..analysis.spans import phase
+
+        return phase(self._dataset, name, seed)
+
+    @property
+    def neurons(self) -> pd.DataFrame:
+        """Each neuron's own history, a row for each; :func:`flowsim.analysis.neurons.neurons` says more."""
+        from ..analysis.neurons import neurons
+
+        return neurons(self._dataset)
+
+    @property
+    def best_cosine(self) -> xr.DataArray:
+        """(time, neuron): each neuron's largest cosine with any centre, max_k cos(mu_k, w_j)."""
+        return self._dataset["cosine"].max("cluster")
+
+    @property
+    def target_cosine(self) -> xr.DataArray:
+        """(time, neuron): cosine of every targeted neuron with its target centre."""
+        from ..analysis.phases import target_cosine
+
+        return target_cosine(self._dataset)
+
+    @property
+    def plot(self) -> Plots:
+        """``ds.flow.plot.KIND(ax=None, **options)`` draws and returns the axes."""
+        return Plots(self._dataset)
+
+
+class Plots:
+    """The plots of a trajectory, one method for each kind."""
+
+    def __init__(self, dataset: xr.Dataset):
+        self._dataset = dataset
+
+    def __getattr__(self, kind: str) -> Callable[..., Any]:
+        from .kinds import KINDS, plot
+
+        if kind not in KINDS:
+            raise AttributeError(f"no plot is called {kind!r}; there are {', '.join(KINDS)}")
+        return partial(plot, self._dataset, kind)
+
+    def __dir__(self) -> list[str]:
+        from .kinds import KINDS
+
+        return [*KINDS]

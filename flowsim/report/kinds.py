@@ -1,0 +1,101 @@
+"""The kinds of plots: the one registry, and how a kind is drawn.
+
+A kind is a module of its name in `plots`, with `series(source, …)`, what is drawn, as arrays, and `draw(axes, series)`.
+OVER_TIME says whether its horizontal axis is time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from ..analysis.spans import Span, spans
+from ..errors import UsageError
+from ..scenario.explain import nearest
+from .source import Source
+from .style import SIZE, new_figure, time_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: kind -> what it shows
+KINDS = {
+    "alignment": "each neuron's best cosine with a cluster centre over time: median and quartiles",
+    "cosines": "heat map of the cosines between neurons and cluster centres at an instant",
+    "norms": "norms of the neurons over time",
+    "mass": "mass of every cluster over time",
+    "loss": "training loss over time",
+    "margins": "distribution of the samples' margins over time",
+    "loss_derivatives": "distribution of the samples' loss derivatives over time",
+    "boundary": "samples and decision boundary at an instant, of data in two dimensions",
+    "phase_portrait": "neurons seen along two centres, with trails over time",
+    "steps": "step size and rejections of the solver over time",
+}
+
+
+def plot(
+    result: xr.Dataset | xr.DataTree | Source,
+    kind: str,
+    ax: Axes | None = None,
+    *,
+    log_time: bool = False,
+    interactive: bool = True,
+    **options: Any,
+) -> Axes:
+    """Draw a kind of plot and return its axes; without `ax`, on a new figure.
+
+    log_time: a log axis of time, for kinds that have one. interactive: whether a new figure is known to pyplot, which shows
+    it. options: the kind's own, such as `seed`, the member of an ensemble.
+    Raises UsageError where the result does not have what the kind needs, or for an option that it does not have.
+    """
+    module = _module(kind)
+    source = result if isinstance(result, Source) else Source.of(result)
+    _check_options(kind, options, log_time)
+    try:
+        found = module.series(source, **options)
+    except UsageError as error:
+        raise UsageError(f"{kind}: {error}") from None
+    axes = ax if ax is not None else new_figure(getattr(module, "SIZE", SIZE), interactive)
+    module.draw(axes, found)
+    if module.OVER_TIME:
+        of_one = source.chosen(options.get("seed"))
+        time_axis(axes, of_one.clock, on_clock(of_one), log_time)
+    return axes
+
+
+def on_clock(source: Source) -> tuple[Span, ...]:
+    """The parts of a trajectory in the units of its clock."""
+    parts = spans(source.trajectory)
+    return tuple(Span(part.name, source.on_clock(part.begin), source.on_clock(part.end)) for part in parts)
+
+
+def obstacles(result: xr.Dataset | xr.DataTree | Source) -> dict[str, str]:
+    """kind -> why it cannot be drawn from this result without options; empty where it can."""
+    source = result if isinstance(result, Source) else Source.of(result)
+    found = {}
+    for kind in KINDS:
+        try:
+            _module(kind).series(source)
+        except UsageError as error:
+            found[kind] = str(error)
+        else:
+            found[kind] = ""
+    return found
+
+
+def _module(kind: str) -> Any:
+    if kind not in KINDS:
+        raise UsageError(f'no plot is called "{kind}"; {nearest(kind, KINDS)}there are {", ".join(KINDS)}')
+    return import_module(f".plots.{kind}", __package__)
+
+
+def _check_options(kind: str, options: dict[str, Any], log_time: bool) -> None:
+    module = _module(kind)
+    own = [name for name in signature(module.series).parameters if name != "source"]
+    own += ["log_time"] if module.OVER_TIME else []
+    wrong = [name for name in (*options, *(["log_time"] if log_time else [])) if name not in own]
+    if wrong:
+        raise UsageError(f"{kind}: takes no {' and no '.join(wrong)}; it takes {', '.join(own)}")

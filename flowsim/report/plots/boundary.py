@@ -1,0 +1,151 @@
+"""Samples and decision boundary of data in two dimensions, at an instant whose weights were kept."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import FlowsimError, UsageError
+from ...problem import Problem, build
+from ...problem.data.samples import Floats
+from ...scenario import loads
+from ...scenario.data import ARRAY_SUFFIXES
+from ..source import Source
+from ..style import GREY, PALETTE, legend
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OVER_TIME = False
+SIZE = (5.8, 5.6)
+#: Points along each side of the grid.
+GRID = 300
+#: No more samples are drawn, the first ones.
+MAX_SAMPLES = 2000
+#: How far the grid goes beyond the samples, as a share of their extent.
+RIM = 0.08
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """x, y (GRID,): the grid. fields (F, GRID, GRID), rows along y: each is 0 on a boundary and positive on one side; one
+    for two classes, one for each class of more. samples (n, 2), label (n,), flipped (n,); centers (K, 2)."""
+
+    instant: str
+    x: Floats
+    y: Floats
+    fields: Floats
+    samples: Floats
+    label: Floats
+    centers: Floats
+    shown: str
+
+
+def series(source: Source, *, at: float | None = None, seed: int | None = None) -> Boundary:
+    """At the snapshot nearest to flow time `at`; the last one by default."""
+    source = source.member(seed)
+    source.need("direction")
+    features = source.trajectory.sizes["feature"]
+    if features != 2:
+        raise UsageError(f"it needs data in two dimensions, and these have {features}")
+    problem = _problem(source)
+    samples = problem.inputs
+    low, high = samples.min(axis=0), samples.max(axis=0)
+    rim = RIM * (high - low)
+    x, y = (np.linspace(low[axis] - rim[axis], high[axis] + rim[axis], GRID) for axis in (0, 1))
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    kept = source.trajectory["snapshot"].values
+    place = len(kept) - 1 if at is None else int(np.abs(kept - at).argmin())
+    outputs = _outputs(source, problem, place, points)
+    count = min(len(samples), MAX_SAMPLES)
+    time = int(np.abs(source.trajectory["time"].values - kept[place]).argmin())
+    name = "iteration" if "iteration" in source.trajectory.coords else "time"
+    return Boundary(
+        f"{source.label(name)} {float(source.trajectory[name].values[time]):.6g}",
+        x,
+        y,
+        _fields(outputs).reshape(-1, GRID, GRID),
+        samples[:count],
+        np.asarray(problem.label[:count], dtype=float),
+        problem.centers,
+        "" if count == len(samples) else f"{count} of {len(samples)} samples",
+    )
+
+
+def _fields(outputs: Floats) -> Floats:
+    """(F, points) from outputs (k, points)"""
+    if len(outputs) == 1:
+        return outputs
+    return np.array([own - np.delete(outputs, k, axis=0).max(axis=0) for k, own in enumerate(outputs)])
+
+
+def _problem(source: Source) -> Problem:
+    """What the run was trained on, drawn again from its scenario; what came from a file is read from the result itself."""
+    attributes = source.trajectory.attrs
+    try:
+        text = str(attributes["scenario"])
+        data, kept = tomllib.loads(text).get("data", {}), source.trajectory.encoding.get("source")
+        files = [
+            key for key, there in (("path", "path" in data), ("centers", _is_file(data.get("centers", "")))) if there
+        ]
+        scenario = loads(text, overrides={f"data.{key}": kept for key in files if kept})
+        seed = source.trajectory.coords.get("seed")
+        member = scenario if seed is None else scenario.members[scenario.seeds.index(int(seed))]
+        return build(member)
+    except (FlowsimError, KeyError) as error:
+        raise UsageError(f"the samples cannot be made again from the result's scenario: {error}") from None
+
+
+def _is_file(centers: str) -> bool:
+    return centers.endswith(ARRAY_SUFFIXES)
+
+
+def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Floats:
+    """(outputs, points) of the network at a snapshot, up to a positive factor"""
+    run = source.trajectory.isel(snapshot=place)
+    now = source.trajectory.sel(time=float(run["snapshot"]), method="nearest")
+    source.need("log_norm")
+    log_norm = now["log_norm"].values
+    projection = run["direction"].transpose("neuron", "feature").values @ points.T
+    if problem.bias:
+        projection += run["bias_weight"].values[:, None]
+    sign, log_output = problem.weights.output_sign, problem.weights.output_log
+    if problem.trained_output:
+        source.need("output_weight")
+        weight = now["output_weight"].values
+        with np.errstate(divide="ignore"):
+            sign, log_output = np.sign(weight), np.log(np.abs(weight))
+        if source.has("log_output_weight"):  # exact where the weight itself underflows
+            log_output = now["log_output_weight"].values
+    response, _ = problem.activation.response(projection, log_norm[:, None], np)
+    log_factor = log_output + problem.activation.homogeneity * log_norm
+    top = log_factor.max()
+    parts = (sign * np.exp(log_factor - (top if np.isfinite(top) else 0.0)))[:, None] * response
+    if not problem.loss.classes:
+        return parts.sum(axis=0, keepdims=True)
+    return np.array([parts[problem.neuron_output == k].sum(axis=0) for k in range(problem.outputs)])
+
+
+def draw(axes: Axes, found: Boundary) -> None:
+    if len(found.fields) == 1:
+        axes.contourf(
+            found.x, found.y, np.sign(found.fields[0]), levels=[-2, 0, 2], colors=[PALETTE[1], PALETTE[0]], alpha=0.15
+        )
+    for values in found.fields:
+        if values.min() < 0 < values.max():
+            axes.contour(found.x, found.y, values, levels=[0.0], colors="black", linewidths=1.2)
+    for place, value in enumerate(np.unique(found.label)[::-1]):
+        mine = found.label == value
+        color, marker = PALETTE[place % len(PALETTE)], "os^Dv*"[place % 6]
+        axes.plot(*found.samples[mine].T, marker, color=color, markersize=3, alpha=0.7, label=f"label {value:+g}")
+    if len(found.centers):
+        axes.plot(*found.centers.T, "P", color="black", markeredgecolor="white", markersize=9, label="centres")
+    axes.plot([], [], color="black", linewidth=1.2, label="decision boundary")
+    axes.set(xlabel="feature 0", ylabel="feature 1", title=found.instant, aspect="equal")
+    axes.set(xlim=(found.x[0], found.x[-1]), ylim=(found.y[0], found.y[-1]))
+    axes.axhline(0, color=GREY, linewidth=0.4)
+    axes.axvline(0, color=GREY, linewidth=0.4)
+    legend(axes, found.shown)

@@ -1,0 +1,196 @@
+"""What is drawn, as plain arrays: a result's variables over a thinned clock, and their spread."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..analysis.member import member
+from ..errors import UsageError
+from ..observe import OBSERVABLES
+from ..problem.data.samples import Booleans, Floats, Integers
+
+#: No more instants are drawn, evenly chosen among those that were kept.
+MAX_INSTANTS = 500
+#: The group of the band of the void region.
+VOID = "void"
+#: Shares of the values below each row of a band.
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What the instants are called: flow time, or iterations of descent. index (T,): which kept instants are drawn."""
+
+    label: str
+    index: Integers
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Band:
+    """The spread of some values over time: quantiles (SHARES, T). count: of how many values, at most; of one, all rows are
+    the same. group: VOID, or the label of its clusters: what it is drawn like where there are too many to tell apart."""
+
+    label: str
+    quantiles: Floats
+    count: int
+    group: str = ""
+
+    @classmethod
+    def of(cls, label: str, values: Floats, group: str = "") -> Band:
+        """values (T, N), NaN where there is none"""
+        return cls(label, spread(values), values.shape[1], group)
+
+    @property
+    def median(self) -> Floats:
+        return np.asarray(self.quantiles[len(SHARES) // 2])
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The bands of one plot over a clock. label: what they are of. log: whether a log scale suits them."""
+
+    clock: Clock
+    label: str
+    bands: tuple[Band, ...]
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """A result to draw from. groups: the result's other groups; of a file they are found by themselves."""
+
+    trajectory: xr.Dataset
+    groups: Mapping[str, xr.Dataset] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: xr.DataTree | xr.Dataset) -> Source:
+        """Of a whole result, or of its root group alone."""
+        if isinstance(result, xr.Dataset):
+            return cls(result)
+        return cls(result.to_dataset(), {name: node.to_dataset() for name, node in result.children.items()})
+
+    @property
+    def is_ensemble(self) -> bool:
+        return "seed" in self.trajectory.dims
+
+    def member(self, seed: int | None) -> Source:
+        """The source of a single run; see :func:`flowsim.analysis.member.member`."""
+        return Source(member(self.trajectory, seed), self.groups)
+
+    def chosen(self, seed: int | None) -> Source:
+        """The source of a member where a seed is given, else this one."""
+        return self if seed is None else self.member(seed)
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Raises UsageError where no instants were kept."""
+        kept = self.trajectory.sizes.get("time", 0)
+        if not kept:
+            raise UsageError("this result has no instants to draw")
+        name = "iteration" if "iteration" in self.trajectory.coords else "time"
+        index = np.unique(np.linspace(0, kept - 1, min(kept, MAX_INSTANTS)).round().astype(int))
+        return Clock(self.label(name), index, self.trajectory[name].values[index].astype(float))
+
+    def on_clock(self, time: float) -> float:
+        """A flow time in the units of the clock."""
+        if "iteration" not in self.trajectory.coords:
+            return time
+        return float(np.interp(time, self.trajectory["time"].values, self.trajectory["iteration"].values))
+
+    def has(self, name: str) -> bool:
+        return name in self.trajectory and 0 not in self.trajectory[name].sizes.values()
+
+    def label(self, name: str) -> str:
+        """What a variable or coordinate is, with its units."""
+        attributes = self.trajectory[name].attrs
+        long_name, units = str(attributes.get("long_name", name)).partition(";")[0], attributes.get("units", "1")
+        return long_name if units == "1" else f"{long_name} ({units})"
+
+    def over_time(self, name: str, *dims: str) -> Floats:
+        """(T, seeds, …dims) of a variable at the instants of the clock, of a single run with one seed.
+
+        Raises UsageError where it was not kept.
+        """
+        self.need(name)
+        kept = self.trajectory[name].reset_coords(drop=True).isel(time=self.clock.index)
+        if "seed" not in kept.dims:
+            kept = kept.expand_dims("seed")
+        return np.asarray(kept.transpose("time", "seed", *dims).values, dtype=float)
+
+    def known(self, name: str, *dims: str) -> Any:
+        """(seeds, …dims) of a coordinate; of one that all members share, with one seed."""
+        self.need(name)
+        kept = self.trajectory[name].reset_coords(drop=True)
+        if "seed" not in kept.dims:
+            kept = kept.expand_dims("seed")
+        return kept.transpose("seed", *dims).values
+
+    def need(self, *names: str) -> None:
+        """Raise UsageError where one of these is missing, which says how it is kept."""
+        missing = [name for name in names if not self.has(name)]
+        if missing:
+            raise UsageError("; ".join(self._why(name) for name in missing))
+
+    def group(self, name: str) -> xr.Dataset:
+        """At the instants, and of the members, of the trajectory. Raises UsageError where the result does not have it."""
+        group, run = self.groups.get(name, self._from_file(name)), self.trajectory
+        if group is None:
+            raise UsageError(
+                f"it needs the group {name} of the result, which is not here; "
+                "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
+            )
+        shared = [
+            dim for dim in ("seed", "time") if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
+        ]
+        return group.sel({dim: run[dim].values for dim in shared})
+
+    def _from_file(self, name: str) -> xr.Dataset | None:
+        """A group of the file that the trajectory was opened from; group by group, as netCDF4 crashes where a whole tree is
+        opened beside a part of it."""
+        file = self.trajectory.encoding.get("source")
+        if self.groups or not file:
+            return None
+        try:
+            with xr.open_dataset(file, group=name) as group, xr.open_dataset(file) as root:
+                shared = [dim for dim in ("seed", "time") if dim in group.dims and dim in root.coords]
+                return group.load().assign_coords({dim: root[dim].load() for dim in shared})
+        except (OSError, ValueError):
+            return None
+
+    def _why(self, name: str) -> str:
+        attributes = self.trajectory.attrs
+        kept = tomllib.loads(str(attributes.get("scenario", ""))).get("observe", {})
+        if name in ("direction", "bias_weight"):
+            return f'it needs {name}, which was not kept; observe.snapshots = "ends" or a number keeps it'
+        if name not in OBSERVABLES:
+            return f"it needs {name}, which this result does not have: its problem has no clusters that are known"
+        if kept.get("variables", "default") != "default":
+            return f"it needs {name}, which was not kept; add it to observe.variables and run again"
+        return f"it needs {name}, which this result does not have: see flowsim check for what its problem has"
+
+
+def spread(values: Floats) -> Floats:
+    """(SHARES, T): quantiles over the second axis of values (T, N), of those that are not NaN."""
+    ordered = np.sort(values, axis=1)
+    count = (~np.isnan(ordered)).sum(axis=1)
+    place = np.array(SHARES)[:, None] * np.maximum(count - 1, 0)
+    below = np.floor(place).astype(int)
+    above, rows = np.minimum(below + 1, np.maximum(count - 1, 0)), np.arange(len(values))
+    low, high, share = ordered[rows, below], ordered[rows, above], place - below
+    with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
+        return np.where(share == 0, low, low + share * (high - low))
+
+
+def pooled(values: Floats, mask: Booleans | None = None) -> Floats:
+    """(T, N) from (T, seeds, …), all members together; NaN where the mask (seeds, …) is false."""
+    if mask is not None:
+        values = np.where(mask, values, np.nan)
+    return values.reshape(len(values), -1)
