@@ -15,6 +15,7 @@ COMMANDS = {
     "list": "the scenarios that ship with flowsim",
     "new": "copy a shipped scenario to edit",
     "show": "a result as a page of text",
+    "report": "a page that shows one result or several, for a browser",
     "compare": "the distance between two trajectories, per neuron and over time",
     "schema": "the JSON Schema of a scenario, for editors",
 }

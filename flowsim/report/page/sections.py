@@ -1,0 +1,168 @@
+"""The parts of the page that are words and tables, of one run each, as HTML."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+
+import numpy as np
+
+from ...markup import facts, table
+from ..summary import final
+from .run import Phase, Run, number
+
+#: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
+CLOSE = 5.0
+#: Attributes that have a place of their own on the page.
+ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy"}
+SIGNS = {"holds": "✓", "does not hold": "✗", "not applicable": "–"}
+
+
+def verdict(run: Run) -> str:
+    """How the run ended, and how many of its claims hold."""
+    told = run.attributes
+    done = told["status"] == "done"
+    lines = [
+        f'<p class="verdict {"good" if done else "bad"}"><strong>{"✓" if done else "✗"} {escape(told["status"])}</strong>: '
+        f"{escape(told['status_cause'])}.{_claims_held(run)}</p>"
+    ]
+    if told["status_remedy"]:
+        lines.append(f"<p><strong>What to do:</strong> {escape(told['status_remedy'])}.</p>")
+    lines += [f"<p><strong>Warning:</strong> {escape(line)}</p>" for line in str(told["warnings"]).splitlines()]
+    if run.is_ensemble:
+        lines.append(
+            f"<p>An ensemble of {run.tree.sizes['seed']} members. Curves are over all of them; the moving pictures show that "
+            f"of seed {run.first.attributes['seed']}. <code>flowsim report --seed</code> makes a page of one member.</p>"
+        )
+    return "".join(lines)
+
+
+def _claims_held(run: Run) -> str:
+    verdicts = [str(claim["verdict"]) for claim in run.claims]
+    applicable = [verdict for verdict in verdicts if verdict != "not applicable"]
+    if not verdicts:
+        return ""
+    silent = len(verdicts) - len(applicable)
+    rest = f", {silent} not applicable" if silent else ""
+    return f" <strong>{applicable.count('holds')} of {len(applicable)} claims hold</strong>{rest}."
+
+
+def timeline(run: Run) -> str:
+    """The phases as numbered marks on a line, and as a list."""
+    phases = run.phases
+    if not phases:
+        return _absent("phases", "No phases", "the file has no group phases, or not the variables to find them from.")
+    marks, lane, last = [], 0, -np.inf
+    for phase, place in _placed(run, phases):
+        lane = (lane + 1) % 3 if place - last < CLOSE else 0
+        last = place
+        marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lane}">{phase.number}</span>')
+    begin, end = (number(float(run.clock[index])) for index in (0, -1))
+    items = (
+        f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
+        f"<span>{escape(phase.definition)}</span></li>"
+        for phase in phases
+    )
+    return (
+        f'<div class="timeline" aria-hidden="true"><div class="line">{"".join(marks)}</div>'
+        f'<div class="ends"><span>{begin}</span><span>{end}</span></div></div><ol class="phases">{"".join(items)}</ol>'
+    )
+
+
+def _placed(run: Run, phases: list[Phase]) -> list[tuple[Phase, float]]:
+    """Each phase that was reached, and where on the line it is, in percent."""
+    clock = run.clock.values[np.isfinite(run.clock.values)]
+    begin, length = clock[0], max(clock[-1] - clock[0], np.finfo(float).tiny)
+    places = ((phase, 100 * (run.on_clock(phase.instant) - begin) / length) for phase in phases)
+    return [(phase, float(np.clip(place, 0, 100))) for phase, place in places if np.isfinite(place)]
+
+
+def claims(run: Run) -> str:
+    rows = [
+        (
+            str(claim["claim"]),
+            str(claim["prediction"]) or "—",
+            number(float(claim["measured"])),
+            f"{SIGNS.get(str(claim['verdict']), '')} {claim['verdict']}",
+            str(claim["where"]),
+            " ".join(filter(None, (str(claim["statement"]), str(claim["note"])))),
+        )
+        for claim in run.claims
+    ]
+    if not rows:
+        why = "the file has no group claims: evaluate.claims was empty, the run did not finish, or it is an ensemble."
+        return _absent("claims", "No claims", why)
+    header = ("claim", "predicted", "measured", "verdict", "where in the paper", "what is measured")
+    return table(header, rows, 'class="stack"')
+
+
+def numerics(run: Run) -> str:
+    told, last = run.attributes, final(run.tree)
+    names = ("steps", "rejections", "evaluations", "events")
+    counts = [(name, _spread(last[name])) for name in names if name in last]
+    how = ("method", "engine", "solver", "flow_coordinates", "precision", "rtol", "step", "batch")
+    settings = [(name.replace("flow_", ""), _plain(told[name])) for name in how if name in told]
+    return facts([*counts, *settings, ("wall time", f"{float(told['wall_time']):.1f} s")])
+
+
+def at_the_end(run: Run) -> str:
+    """The numbers one looks at first."""
+    counts = {"steps", "rejections", "evaluations", "events"}
+    return facts((name, _spread(values)) for name, values in final(run.tree).items() if name not in counts)
+
+
+def scenario(run: Run) -> str:
+    text = str(run.attributes["scenario"])
+    saved = base64.b64encode(text.encode()).decode()
+    link = f'<a download="scenario.toml" href="data:text/plain;charset=utf-8;base64,{saved}">Save as scenario.toml</a>'
+    return f'<pre tabindex="0" aria-label="scenario of {escape(run.name)}">{escape(text)}</pre><p>{link}</p>'
+
+
+def provenance(run: Run) -> str:
+    rows = ((name, _plain(value)) for name, value in run.attributes.items() if name not in ELSEWHERE)
+    return table(("attribute", "value"), rows)
+
+
+def reproduction(run: Run) -> str:
+    """Commands that make the run again and compare it with this one; they take the scenario from the file itself."""
+    name, again = run.name, "again.nc"
+    read = f"import flowsim; print(flowsim.open({name!r}).attrs['scenario'], end='')"
+    lines = [f'python -c "{read}" > scenario.toml', f"flowsim run scenario.toml -o {again}"]
+    lines += [] if "seed" in run.tree.coords else [f"flowsim compare {name} {again}"]
+    commands = escape("\n".join(lines))
+    return (
+        f"<p>With flowsim {escape(str(run.attributes['flowsim_version']))}, and files that the scenario names beside it:</p>"
+        f'<pre tabindex="0" aria-label="commands">{commands}</pre>'
+    )
+
+
+def other_groups(run: Run) -> str:
+    """What is in the file and not on this page."""
+    shown = {"phases", "claims", "numerics", "final", "checkpoint", "data"}
+    rows = [
+        (name, ", ".join(map(str, node.data_vars))) for name, node in run.tree.children.items() if name not in shown
+    ]
+    return table(("group", "variables"), rows) if rows else ""
+
+
+def _absent(key: str, title: str, why: str) -> str:
+    return f'<p class="absent" data-absent="{key}"><strong>{escape(title)}:</strong> {escape(why)}</p>'
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return ", ".join(map(str, value.tolist()))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _spread(values: object) -> str:
+    """A number; over the members of an ensemble, median and quartiles."""
+    found = np.asarray(values, float)
+    if not found.ndim:
+        return f"{float(found):.5g}"
+    there = found[~np.isnan(found)]
+    if not len(there):
+        return "—"
+    with np.errstate(invalid="ignore"):
+        lower, median, upper = np.quantile(there, (0.25, 0.5, 0.75))
+    return f"{median:.5g} [{lower:.5g}, {upper:.5g}]"
