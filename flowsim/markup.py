@@ -7,7 +7,7 @@ from html import escape
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:
-    """A table whose first column names its rows; every other cell repeats its heading in `data-label`, for narrow screens."""
+    """A table whose first column names its rows; other cells repeat their heading in `data-label`, for narrow screens."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     body = "".join(f"<tr>{_cells(header, row)}</tr>" for row in rows)
     return f"<table{attributes and ' ' + attributes}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

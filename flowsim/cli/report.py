@@ -9,8 +9,12 @@ from .common import say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("results", metavar="RUN.nc", nargs="+", help="a result of flowsim run; several stand side by side")
-    parser.add_argument("-o", "--output", metavar="REPORT.html", help="the page (default: the first result's name, here)")
+    parser.add_argument(
+        "results", metavar="RUN.nc", nargs="+", help="a result of flowsim run; several stand side by side"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="REPORT.html", help="the page (default: the first result's name, here)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing page")
     parser.add_argument("--seed", type=int, help="the member of an ensemble to show; without it, all of them together")
 

@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("provenance", "Provenance", sections.provenance),
     ("others", "Also in the file", sections.other_groups),
 )
+#: So many of them stand before the pictures.
+FIRST = 2
 
 
 def write_report(
@@ -72,24 +75,19 @@ def page(runs: Sequence[Run]) -> str:
     """The whole file."""
     drawn = [list(figures(run)) for run in runs]
     moving = [frames(run) for run in runs]
-    title = " · ".join(_title(run) for run in runs)
-    before, after = (part for part in (_parts(runs, PARTS[:3]), _parts(runs, PARTS[3:])))
-    numbers = [
-        _numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)
-    ]
-    body = [
-        f"<header><h1>{escape(title)}</h1>{_heads(runs)}</header>",
-        f"<main>{before}{_through_time(runs, moving)}{_over_time(drawn)}{after}</main>",
-        "<noscript><p>The pictures need JavaScript; the words and tables do not.</p></noscript>",
-        _packed("numbers", json.dumps(numbers, allow_nan=False, separators=(",", ":"))),
-        _packed("plotly", _plotly()),
-        f"<script>{_asset('page.js')}</script>",
-    ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{_asset("page.css")}</style></head>'
-        f'<body style="--runs:{len(runs)}">{"".join(body)}</body></html>\n'
+    title = " · ".join(dict.fromkeys(_title(run) for run in runs))
+    before, after = _parts(runs, PARTS[:FIRST]), _parts(runs, PARTS[FIRST:])
+    numbers = [_numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)]
+    main = [before, _through_time(runs, moving), _over_time(runs, drawn), after]
+    return Template(_asset("page.html")).substitute(
+        title=escape(title),
+        style=_asset("page.css"),
+        runs=len(runs),
+        heads=_heads(runs),
+        main="\n".join(main),
+        numbers=_packed("numbers", json.dumps(numbers, allow_nan=False, separators=(",", ":"))),
+        plotly=_packed("plotly", _plotly()),
+        script=_asset("page.js"),
     )
 
 
@@ -98,34 +96,39 @@ def _title(run: Run) -> str:
 
 
 def _heads(runs: Sequence[Run]) -> str:
-    return _columns(f'<p class="file">{escape(run.name)}</p>{sections.verdict(run)}' for run in runs)
+    alone = f'<p class="file">{escape(runs[0].name)}</p>' if len(runs) == 1 else ""
+    return alone + _columns(runs, map(sections.verdict, runs))
 
 
 def _parts(runs: Sequence[Run], parts: Iterable[tuple[str, str, Callable[[Run], str]]]) -> str:
-    return "".join(_part(key, heading, [content(run) for run in runs]) for key, heading, content in parts)
+    return "".join(_part(key, heading, runs, [content(run) for run in runs]) for key, heading, content in parts)
 
 
-def _part(key: str, heading: str, contents: Sequence[str]) -> str:
+def _part(key: str, heading: str, runs: Sequence[Run], contents: Sequence[str]) -> str:
     """A section; nothing where no run has anything to say."""
     if not any(contents):
         return ""
-    return f'<section id="{key}"><h2>{heading}</h2>{_columns(contents)}</section>'
+    return f'<section id="{key}"><h2>{heading}</h2>{_columns(runs, contents)}</section>'
 
 
-def _columns(contents: Iterable[str]) -> str:
-    return f'<div class="runs">{"".join(f"<div>{content}</div>" for content in contents)}</div>'
+def _columns(runs: Sequence[Run], contents: Iterable[str]) -> str:
+    """One for each run, under its name where there are several."""
+    names = [f'<p class="file">{escape(run.name)}</p>' if len(runs) > 1 else "" for run in runs]
+    columns = (f"<div>{name}{content}</div>" for name, content in zip(names, contents, strict=True))
+    return f'<div class="runs">{"".join(columns)}</div>'
 
 
 def _through_time(runs: Sequence[Run], moving: Sequence[dict[str, Any] | Absent]) -> str:
     """The slider, the play button, and for each run the heat map and the phase portrait that they move."""
     contents = [_moving(index, run, found) for index, (run, found) in enumerate(zip(runs, moving, strict=True))]
     player = (
-        '<div class="player" role="group" aria-label="time"><button type="button" id="play" aria-pressed="false">Play</button>'
-        '<input type="range" id="time" min="0" max="0" value="0" aria-label="instant shown"><output id="now" for="time">'
-        "</output></div>"
+        '<div class="player" role="group" aria-label="time">'
+        '<button type="button" id="play" aria-pressed="false">Play</button>'
+        '<input type="range" id="time" min="0" max="0" value="0" aria-label="instant shown">'
+        '<output id="now" for="time"></output></div>'
     )
     shown = player if any(isinstance(found, dict) for found in moving) else ""
-    return f'<section id="through"><h2>Neurons through time</h2>{shown}{_columns(contents)}</section>'
+    return f'<section id="through"><h2>Neurons through time</h2>{shown}{_columns(runs, contents)}</section>'
 
 
 def _moving(index: int, run: Run, found: dict[str, Any] | Absent) -> str:
@@ -134,29 +137,36 @@ def _moving(index: int, run: Run, found: dict[str, Any] | Absent) -> str:
     shown, neurons = len(found["neurons"]), found["of"]
     some = f" {shown} of {neurons} neurons, evenly chosen." if shown < neurons else ""
     size = ", its size its norm" if "log_norm" in run.trajectory else ""
-    options = "".join(f'<option value="{k}">cluster {escape(name)}</option>' for k, name in enumerate(found["clusters"]))
+    options = "".join(
+        f'<option value="{k}">cluster {escape(name)}</option>' for k, name in enumerate(found["clusters"])
+    )
     choosers = "".join(
         f'<label>{axis} <select data-run="{index}" data-axis="{axis}">{options}</select></label> '
         for axis in ("across", "up")
     )
-    heat = f"Cosine between each neuron and each cluster centre; neurons are sorted by the centre that they end at.{some}"
+    heat = (
+        f"Cosine between each neuron and each cluster centre; neurons are sorted by the centre that they end at.{some}"
+    )
     portrait = (
         f"Each neuron's cosines with two centres{size}, with a trail of where it came from. On the circle it lies in the "
         f"plane of orthogonal centres.{some}"
     )
-    return (
-        _figure(f"heat-{index}", "Cosines", heat, heat, "tall")
-        + _figure(f"portrait-{index}", "Phase portrait", portrait, portrait, "tall", choosers)
+    return _figure(f"heat-{index}", "Cosines", heat, heat, "tall") + _figure(
+        f"portrait-{index}", "Phase portrait", portrait, portrait, "tall", choosers
     )
 
 
-def _over_time(drawn: Sequence[Sequence[Figure | Absent]]) -> str:
+def _over_time(runs: Sequence[Run], drawn: Sequence[Sequence[Figure | Absent]]) -> str:
     """One row for each kind of figure, a column for each run."""
-    rows = []
-    for kinds in zip(*drawn, strict=True):
-        rows.append(_columns(_still(index, figure) for index, figure in enumerate(kinds)))
-    choice = '<p><label><input type="checkbox" id="log"> logarithmic time</label></p>'
-    grid = "grid" if len(drawn) == 1 else "rows"
+    rows = [
+        _columns(runs, [_still(index, figure) for index, figure in enumerate(kinds)])
+        for kinds in zip(*drawn, strict=True)
+    ]
+    choice = (
+        '<p><label><input type="checkbox" id="log"> logarithmic time</label></p>'
+        "<p>Dotted lines are the phases, with their numbers above.</p>"
+    )
+    grid = "grid" if len(runs) == 1 else "rows"
     return f'<section id="over"><h2>Over time</h2>{choice}<div class="{grid}">{"".join(rows)}</div></section>'
 
 

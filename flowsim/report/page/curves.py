@@ -119,6 +119,11 @@ def _from_to(name: str, values: Floats) -> str:
     return f"{name}: from {number(there[0])} to {number(there[-1])}." if len(there) else f"{name}: no values."
 
 
+def _short(variable: xr.DataArray) -> str:
+    """Of a long name what stands before its semicolon, the rest being about special cases."""
+    return long_name(variable).partition(";")[0]
+
+
 def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
     lower, median, upper = spread(cosine.max("cluster"), QUARTILES)
     return {
@@ -193,7 +198,7 @@ def _per_sample(name: str, tone: int) -> Callable[[Run, xr.DataArray], dict[str,
             return _from_quantiles(values, tone)
         least, low, lower, median, upper, high, largest = spread(values, (0.0, 0.05, *QUARTILES, 0.95, 1.0))
         return {
-            "y": long_name(values),
+            "y": _short(values),
             "curves": [
                 _band("smallest to largest", least, largest, tone, faint=True),
                 _band("5 % to 95 %", low, high, tone, faint=True),
@@ -211,7 +216,7 @@ def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
     least, largest = spread(values.isel(quantile=0), (0.0,))[0], spread(values.isel(quantile=-1), (1.0,))[0]
     low, middle, high = spread(values.sel(quantile=0.5), (0.0, 0.5, 1.0))
     return {
-        "y": long_name(values),
+        "y": _short(values),
         "curves": [
             _band("smallest to largest sample", least, largest, tone, faint=True),
             _band("medians of the clusters", low, high, tone),

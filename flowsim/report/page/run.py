@@ -46,7 +46,7 @@ class Run:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return dict(self.tree.attrs)
+        return {str(name): value for name, value in self.tree.attrs.items()}
 
     @property
     def is_ensemble(self) -> bool:
@@ -58,7 +58,7 @@ class Run:
         if not self.is_ensemble:
             return self
         ran = np.flatnonzero(~np.isnan(self.tree["numerics/stop_time"].to_numpy()))
-        return Run.of(self.name, self.tree, int(self.tree["seed"][ran[0] if len(ran) else 0]))
+        return Run.of(self.name, self.tree, int(self.tree["seed"].to_numpy()[ran[0] if len(ran) else 0]))
 
     @property
     def clock(self) -> xr.DataArray:
@@ -116,7 +116,7 @@ def number(value: float) -> str:
 def _member(name: str, tree: xr.DataTree, seed: int) -> xr.DataTree:
     if "seed" not in tree.dims:
         raise UsageError(f"{name}: is a single run, of seed {tree.attrs['seed']}; --seed is for ensembles")
-    seeds = tree["seed"].values.tolist()
+    seeds = tree["seed"].to_numpy().tolist()
     if seed not in seeds:
         raise UsageError(f"{name}: has no member of seed {seed}; its seeds are {', '.join(map(str, seeds))}")
     member = tree.isel(seed=seeds.index(seed))
@@ -125,7 +125,7 @@ def _member(name: str, tree: xr.DataTree, seed: int) -> xr.DataTree:
     stop = float(numerics["stop_time"])
     if np.isnan(stop):
         raise UsageError(f"{name}: its member of seed {seed} has not run")
-    member = member.isel(time=np.flatnonzero(member["time"].values <= stop))
+    member = member.isel(time=np.flatnonzero(member["time"].to_numpy() <= stop))
     if own["status"] == "done":
         own["status_remedy"] = ""
     member.attrs = {**tree.attrs, **own, "seed": seed}

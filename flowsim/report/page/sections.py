@@ -30,9 +30,10 @@ def verdict(run: Run) -> str:
         lines.append(f"<p><strong>What to do:</strong> {escape(told['status_remedy'])}.</p>")
     lines += [f"<p><strong>Warning:</strong> {escape(line)}</p>" for line in str(told["warnings"]).splitlines()]
     if run.is_ensemble:
+        members, shown = run.tree.sizes["seed"], run.first.attributes["seed"]
         lines.append(
-            f"<p>An ensemble of {run.tree.sizes['seed']} members. Curves are over all of them; the moving pictures show that "
-            f"of seed {run.first.attributes['seed']}. <code>flowsim report --seed</code> makes a page of one member.</p>"
+            f"<p>An ensemble of {members} members. Curves are over all of them; the moving pictures show that of seed "
+            f"{shown}. <code>flowsim report --seed</code> makes a page of one member.</p>"
         )
     return "".join(lines)
 
@@ -44,7 +45,7 @@ def _claims_held(run: Run) -> str:
         return ""
     silent = len(verdicts) - len(applicable)
     rest = f", {silent} not applicable" if silent else ""
-    return f" <strong>{applicable.count('holds')} of {len(applicable)} claims hold</strong>{rest}."
+    return f' <a href="#claims">{applicable.count("holds")} of {len(applicable)} claims hold</a>{rest}.'
 
 
 def timeline(run: Run) -> str:
@@ -52,11 +53,11 @@ def timeline(run: Run) -> str:
     phases = run.phases
     if not phases:
         return _absent("phases", "No phases", "the file has no group phases, or not the variables to find them from.")
-    marks, lane, last = [], 0, -np.inf
+    marks, lanes, last = [], [0], -np.inf
     for phase, place in _placed(run, phases):
-        lane = (lane + 1) % 3 if place - last < CLOSE else 0
+        lanes.append(lanes[-1] + 1 if place - last < CLOSE else 0)
         last = place
-        marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lane}">{phase.number}</span>')
+        marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lanes[-1]}">{phase.number}</span>')
     begin, end = (number(float(run.clock[index])) for index in (0, -1))
     items = (
         f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
@@ -64,7 +65,8 @@ def timeline(run: Run) -> str:
         for phase in phases
     )
     return (
-        f'<div class="timeline" aria-hidden="true"><div class="line">{"".join(marks)}</div>'
+        f'<div class="timeline" aria-hidden="true" style="--lanes:{max(lanes) + 1}">'
+        f'<div class="line">{"".join(marks)}</div>'
         f'<div class="ends"><span>{begin}</span><span>{end}</span></div></div><ol class="phases">{"".join(items)}</ol>'
     )
 
@@ -85,7 +87,7 @@ def claims(run: Run) -> str:
             number(float(claim["measured"])),
             f"{SIGNS.get(str(claim['verdict']), '')} {claim['verdict']}",
             str(claim["where"]),
-            " ".join(filter(None, (str(claim["statement"]), str(claim["note"])))),
+            " — ".join(filter(None, (str(claim["statement"]), str(claim["note"])))),
         )
         for claim in run.claims
     ]
@@ -120,18 +122,18 @@ def scenario(run: Run) -> str:
 
 def provenance(run: Run) -> str:
     rows = ((name, _plain(value)) for name, value in run.attributes.items() if name not in ELSEWHERE)
-    return table(("attribute", "value"), rows)
+    return table(("attribute", "value"), rows, 'class="facts"')
 
 
 def reproduction(run: Run) -> str:
     """Commands that make the run again and compare it with this one; they take the scenario from the file itself."""
-    name, again = run.name, "again.nc"
+    name, again, version = run.name, "again.nc", escape(str(run.attributes["flowsim_version"]))
     read = f"import flowsim; print(flowsim.open({name!r}).attrs['scenario'], end='')"
     lines = [f'python -c "{read}" > scenario.toml', f"flowsim run scenario.toml -o {again}"]
     lines += [] if "seed" in run.tree.coords else [f"flowsim compare {name} {again}"]
     commands = escape("\n".join(lines))
     return (
-        f"<p>With flowsim {escape(str(run.attributes['flowsim_version']))}, and files that the scenario names beside it:</p>"
+        f"<p>With flowsim {version}, and beside the scenario the files that it names:</p>"
         f'<pre tabindex="0" aria-label="commands">{commands}</pre>'
     )
 

@@ -11,8 +11,8 @@
   const SCALE = VIK.map((colour, k) => [k / (VIK.length - 1), colour]);
   const TRAIL = 12; // frames that a neuron's trail goes back
   const FRAME_MS = 90;
-  const FULL_SIZE = 13;
-  const SMALL_SIZE = 5;
+  const FULL_SIZE = 15; // of a neuron of the largest norm; its area grows with the norm
+  const SMALL_SIZE = 6;
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 
   const $ = (id) => document.getElementById(id);
@@ -38,7 +38,7 @@
   function axis(title, more) {
     const line = style("--line");
     return {
-      title: { text: title, standoff: 8 }, gridcolor: line, linecolor: line, zeroline: false, automargin: true,
+      title: { text: title, standoff: 8, font: { size: 13 } }, gridcolor: line, linecolor: line, zeroline: false, automargin: true,
       exponentformat: "power", ...more,
     };
   }
@@ -102,12 +102,17 @@
     };
   }
 
+  function decadesPerTick(figure) {
+    const values = figure.curves.flatMap((curve) => curve.y || [...curve.low, ...curve.high]).filter((value) => value > 0);
+    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, 0]);
+    return Math.max(Math.ceil(Math.log10(high / low) / 6), 1) || 1;
+  }
+
   function drawStill(run, index, logarithmic) {
     for (const figure of run.figures) {
       const plot = $(`${figure.key}-${index}`);
-      const x = axis(figure.x + (run.phases.length ? "; dotted: phases, by number" : ""), {
-        type: logarithmic ? "log" : "linear" });
-      const y = axis(wrapped(figure.y, 38), { type: figure.log ? "log" : "linear" });
+      const x = axis(figure.x, { type: logarithmic ? "log" : "linear" });
+      const y = axis(wrapped(figure.y, 22), figure.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
       Plotly.react(plot, curves(figure), layout(x, y, phaseMarks(run, figure, logarithmic)), CONFIG);
     }
   }
@@ -153,7 +158,8 @@
     }
     const now = neurons.map((neuron) => at(neuron, frame));
     const colour = tone(k);
-    const size = neurons.map((neuron) => SMALL_SIZE + (FULL_SIZE - SMALL_SIZE) * (frames.size[frame][neuron] || 0));
+    const size = neurons.map(
+      (neuron) => SMALL_SIZE + (FULL_SIZE - SMALL_SIZE) * Math.sqrt(frames.size[frame][neuron] || 0));
     return [
       { ...trail, mode: "lines", line: { color: veil(colour, 0.45), width: 1.2 }, hoverinfo: "skip", showlegend: false },
       { x: now.map((pair) => pair[0]), y: now.map((pair) => pair[1]), mode: "markers", name,
