@@ -1,0 +1,62 @@
+"""flowsim report, and what `flowsim show` says at a glance."""
+
+from __future__ import annotations
+
+import pytest
+from support.made import ensemble, made
+
+pytest.importorskip("plotly")
+
+
+@pytest.fixture
+def results(folder):
+    made().to_netcdf(folder / "a.nc")
+    made(seed=1).to_netcdf(folder / "b.nc")
+    ensemble().to_netcdf(folder / "e.nc")
+
+
+@pytest.mark.usefixtures("results")
+def test_report_takes_the_first_result_s_name(flowsim, files):
+    before = set(files())
+    answer = flowsim("report", "a.nc", "b.nc")
+    assert (answer.code, answer.out, answer.err) == (0, "", "a.html\n")
+    assert set(files()) == {*before, "a.html"}
+    assert files()["a.html"].startswith(b"<!doctype html>")
+
+
+@pytest.mark.usefixtures("results")
+def test_report_replaces_a_page_only_when_told(flowsim, folder, files):
+    (folder / "mine.html").write_text("mine")
+    before = files()
+    answer = flowsim("report", "a.nc", "-o", "mine.html")
+    assert answer.code == 2
+    assert "exists already" in answer.err
+    assert files() == before
+    assert flowsim("report", "a.nc", "-o", "mine.html", "--overwrite").code == 0
+    assert (folder / "mine.html").read_text() != "mine"
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["missing.nc"], "missing.nc: no such file"),
+        (["a.nc", "a.toml"], "a.toml: not a NetCDF file"),
+        (["a.nc", "-o", "nowhere/a.html"], "does not exist"),
+        (["a.nc", "--seed", "1"], "a.nc: is a single run"),
+        (["e.nc", "--seed", "4"], "its seeds are 3, 5, 8"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_report_refuses_what_it_cannot_do(flowsim, files, words, complaint):
+    before = files()
+    answer = flowsim("report", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert complaint in answer.err
+    assert files() == before
+
+
+@pytest.mark.usefixtures("results")
+def test_report_shows_a_member_of_an_ensemble(flowsim, folder):
+    assert flowsim("report", "e.nc", "--seed", "5", "-o", "five.html").code == 0
+    assert "An ensemble" not in (folder / "five.html").read_text()
