@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...problem.data.samples import Floats
+from ..summary import spread
 from .run import Run, long_name, number
 
 #: More clusters than this have no curve of their own.
@@ -64,18 +65,6 @@ def figures(run: Run) -> Iterator[Figure | Absent]:
         else:
             drawn = kind.draw(run, found[name])
             yield Figure(kind.key, kind.title, x=long_name(run.clock), at=run.clock.values, **drawn)
-
-
-def spread(variable: xr.DataArray, shares: tuple[float, ...]) -> Floats:
-    """(share, time): quantiles over all other dimensions, of the values that exist."""
-    rows = variable.transpose("time", ...).values.reshape(variable.sizes["time"], -1)
-    found = np.full((len(rows), len(shares)), np.nan)
-    for place, row in enumerate(rows):
-        there = row[~np.isnan(row)]
-        if len(there):
-            with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
-                found[place] = np.quantile(there, shares)
-    return found.T
 
 
 def _median(variable: xr.DataArray) -> Floats:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
+from ..summary import evenly
 from .curves import Absent, cluster_name
-from .run import Run, evenly
+from .run import Run
 
 #: At most so many instants, so many neurons, and so many cosines in all.
 FRAMES, NEURONS, COSINES = 100, 400, 1_200_000

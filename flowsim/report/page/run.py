@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from ...errors import UsageError
-from ...problem.data.samples import Floats, Integers
+from ...problem.data.samples import Floats
+from ..summary import evenly
 
 #: Curves are drawn through at most so many instants.
 INSTANTS = 400
@@ -94,11 +95,6 @@ class Run:
             names = [str(name) for name in found.variables]
             for row in range(found.sizes["claim"]):
                 yield {name: found[name].values[row] for name in names}
-
-
-def evenly(count: int, most: int) -> Integers:
-    """At most so many of the first `count` indices, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def long_name(variable: xr.DataArray) -> str:
