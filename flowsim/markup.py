@@ -23,3 +23,8 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
     """A list of names and what they are."""
     pairs = (f"<div><dt>{escape(name)}</dt><dd>{escape(str(value))}</dd></div>" for name, value in rows)
     return f"<dl>{''.join(pairs)}</dl>"
+
+
+def folded(summary: str, text: str) -> str:
+    """Preformatted text that a click unfolds."""
+    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"

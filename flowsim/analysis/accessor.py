@@ -32,3 +32,8 @@ class FlowAccessor:
         from .phases import target_cosine
 
         return target_cosine(self._dataset)
+
+    def _repr_html_(self) -> str:
+        from .notebook import phase_table
+
+        return phase_table(self.phases)
