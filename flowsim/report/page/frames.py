@@ -36,12 +36,14 @@ def frames(run: Run) -> dict[str, Any] | Absent:
     most = int(np.clip(COSINES // (len(chosen) * clusters), FEWEST_FRAMES, FRAMES))
     instants = evenly(cosine.sizes["time"], most)
     values = cosine.isel(time=instants).values[:, chosen]
-    sign = run.trajectory["neuron_sign"].values[chosen] if "neuron_sign" in run.trajectory.coords else None
+    coordinates = run.trajectory.coords
     return {
         "at": run.clock.values[instants],
         "neurons": chosen.tolist(),
         "of": cosine.sizes["neuron"],
-        "sign": sign,
+        "names": _names(run, chosen),
+        "sign": coordinates["neuron_sign"].values[chosen] if "neuron_sign" in coordinates else None,
+        "iteration": coordinates["iteration"].values[instants] if "iteration" in coordinates else None,
         "clusters": [cluster_name(run, k) for k in range(clusters)],
         "cosine": base64.b64encode(np.rint(UNIT * np.nan_to_num(values)).astype("<i2").tobytes()).decode(),
         "unit": UNIT,
@@ -54,6 +56,14 @@ def _sorted(last: Floats) -> Integers:
     """Neurons by the centre that they end closest to, and by how close."""
     last = np.nan_to_num(last)
     return np.lexsort((-last.max(axis=1), last.argmax(axis=1)))
+
+
+def _names(run: Run, chosen: Integers) -> list[str]:
+    """The neurons' indices, with the output of each where there are several."""
+    if "neuron_output" not in run.trajectory.coords:
+        return [str(neuron) for neuron in chosen]
+    output = run.trajectory["neuron_output"].values
+    return [f"{neuron} (output {output[neuron]})" for neuron in chosen]
 
 
 def _two_centres(last: Floats) -> list[int]:

@@ -262,3 +262,15 @@ def test_without_plotly_the_page_says_what_to_install(tmp_path):
     assert answer.returncode == 2
     assert "pip install 'flowsim[report]'" in answer.stderr
     assert not (tmp_path / "a.html").exists()
+
+
+def test_iterations_and_outputs_are_told_where_there_are_any():
+    root = (
+        made()
+        .to_dataset()
+        .assign_coords(iteration=("time", 7 * np.arange(12)), neuron_output=("neuron", [0, 0, 0, 1, 1, 1]))
+    )
+    found = frames(run_of(xr.DataTree.from_dict({"/": root})))
+    assert isinstance(found, dict)
+    np.testing.assert_array_equal(found["iteration"], 7 * np.arange(12))
+    assert found["names"] == [f"{neuron} (output {neuron // 3})" for neuron in found["neurons"]]

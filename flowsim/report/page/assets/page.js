@@ -133,7 +133,7 @@
 
   function drawHeat(frames, index, frame) {
     const trace = {
-      type: "heatmap", z: frames.rows(frame), x: frames.clusters, y: frames.neurons.map((neuron) => `${neuron}`),
+      type: "heatmap", z: frames.rows(frame), x: frames.clusters, y: frames.names,
       zmin: -1, zmax: 1, colorscale: SCALE, xgap: frames.clusters.length > 40 ? 0 : 1,
       colorbar: { title: { text: "cosine", side: "right" }, thickness: 14, outlinewidth: 0 },
       hovertemplate: "neuron %{y}, cluster %{x}: %{z:.3f}<extra></extra>",
@@ -163,7 +163,7 @@
     return [
       { ...trail, mode: "lines", line: { color: veil(colour, 0.45), width: 1.2 }, hoverinfo: "skip", showlegend: false },
       { x: now.map((pair) => pair[0]), y: now.map((pair) => pair[1]), mode: "markers", name,
-        text: neurons.map((neuron) => `neuron ${frames.neurons[neuron]}`), hovertemplate: "%{text}: %{x:.3f}, %{y:.3f}<extra></extra>",
+        text: neurons.map((neuron) => `neuron ${frames.names[neuron]}`), hovertemplate: "%{text}: %{x:.3f}, %{y:.3f}<extra></extra>",
         marker: { color: veil(colour, 0.85), size, symbol, line: { color: style("--ground"), width: 0.8 } } },
     ];
   }
@@ -206,9 +206,14 @@
 
     function show() {
       const limit = places[slider.value];
-      const words = moving.map(({ run }) => {
+      const words = moving.flatMap(({ run }) => {
         const behind = run.phases.filter((phase) => phase.at <= limit);
-        return behind.length ? `after ${behind[behind.length - 1].name}` : run.phases.length ? "before the first phase" : "";
+        const begun = run.phases.length ? "before the first phase" : "";
+        const iteration = run.frames.iteration;
+        return [
+          iteration ? `iteration ${iteration[latest(run.frames.at, limit)]}` : "",
+          behind.length ? `after ${behind[behind.length - 1].name}` : begun,
+        ];
       });
       now.textContent = [`${moving[0].run.clock} ${Number(limit.toPrecision(4))}`, ...words].filter(Boolean).join(" · ");
       slider.setAttribute("aria-valuetext", now.textContent);
