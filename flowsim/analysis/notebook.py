@@ -11,7 +11,7 @@ from ..problem.data.samples import Floats
 
 def phase_table(found: xr.Dataset) -> str:
     """Phases, when they were reached and what defines them, as HTML."""
-    instants = found["instant"].transpose("phase", ...).values.reshape(found.sizes["phase"], -1)
+    instants = [np.atleast_1d(values) for values in found["instant"].transpose("phase", ...).values]
     columns = (found["phase"].values, map(_when, instants), found["definition"].values)
     return table(("phase", "instant", "definition"), zip(*columns, strict=True))
 

@@ -24,28 +24,28 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         "status": attributes["status"],
         "status_cause": attributes["status_cause"],
         "status_remedy": attributes["status_remedy"],
-        "exit_code": int(numerics.attrs["exit_code"]),
+        "exit_code": int(numerics.attrs["exit_code"]) if "exit_code" in numerics.attrs else None,
         "engine": attributes["engine"],
         "solver": attributes["solver"],
         "coordinates": attributes["flow_coordinates"],
-        "wall_time": float(attributes["wall_time"]),
+        "wall_time": finite(attributes["wall_time"]),
     }
     if "seed" in tree.dims:
         stop_time, phases, final = _members(tree)
         return facts | {
             "members": tree.sizes["seed"],
-            "done": int((numerics["exit_code"] == 0).sum()),
+            "done": int((numerics["exit_code"] == 0).sum()) if "exit_code" in numerics else None,
             "time": _quartiles(stop_time),
             "phases": {name: _quartiles(values) | {"reached": _reached(values)} for name, values in phases.items()},
             "final": {name: _quartiles(values) for name, values in final.items() if name not in COUNTS},
-            **{name: _quartiles(final[name]) for name in COUNTS},
+            **{name: _quartiles(final[name]) for name in COUNTS if name in final},
         }
     last = numerics.to_dataset().isel(time=-1)
     return facts | {
         "time": float(last["time"]),
         "phases": {name: finite(float(values)) for name, values in phase_instants(tree).items()},
         "final": {name: finite(float(values)) for name, values in last_values(tree.to_dataset().isel(time=-1)).items()},
-        **{name: int(last[name]) for name in COUNTS},
+        **{name: int(last[name]) for name in COUNTS if name in last},
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
     }
 
@@ -71,8 +71,8 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines.append(f"at time {facts['time']:.6g}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _held_against(facts)
-    counts = f"{facts['steps']} steps, {facts['rejections']} rejected, {facts['evaluations']} evaluations"
-    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+    counts = {name: str(facts[name]) for name in COUNTS if name in facts}
+    return [*lines, _numerics(tree, counts)]
 
 
 def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
@@ -116,15 +116,18 @@ def _of_ensemble(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     lines += [*line, *over_time(tree, sheet)]
     lines.append(f"where they stopped, at time {_spread(stop_time).strip()}")
     lines += [f"  {name:<22} {_spread(values)}" for name, values in final.items() if name not in COUNTS]
-    steps, rejections, evaluations = (_spread(final[name]).strip() for name in COUNTS)
-    counts = f"{steps} steps, {rejections} rejected, {evaluations} evaluations"
-    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+    counts = {name: _spread(final[name]).strip() for name in COUNTS if name in final}
+    return [*lines, _numerics(tree, counts)]
 
 
-def _integrated(tree: xr.DataTree) -> str:
+def _numerics(tree: xr.DataTree, counts: dict[str, str]) -> str:
+    """What the solver did, as far as the file says it."""
+    words = dict(zip(COUNTS, ("steps", "rejected", "evaluations"), strict=True))
+    done = ", ".join(f"{count} {words[name]}" for name, count in counts.items())
     attributes = tree.attrs
     engine = f"{attributes['engine']} {attributes['solver']}, {attributes['flow_coordinates']} coordinates"
-    return f"{engine}; {float(attributes['wall_time']):.1f} s"
+    seconds = f"{float(attributes['wall_time']):.1f} s"
+    return f"numerics     {'; '.join(filter(None, (done, engine, seconds)))}"
 
 
 def _definition(tree: xr.DataTree, phase: str) -> str:

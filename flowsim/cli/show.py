@@ -14,11 +14,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    from ..report.summary import completed
     from ..results import open
     from .glance import Sheet
     from .page import summary, text
 
-    with open(options.result) as tree:
+    with open(options.result) as result:
+        tree = completed(result)
         if options.json:
             print_json(summary(tree))
         else:

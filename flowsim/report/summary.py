@@ -5,11 +5,46 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from ..analysis import phases
 from ..problem.data.samples import Floats, Integers
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
 FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
+
+
+#: What is said of a result whose attributes do not say it.
+UNSAID = {
+    "title": "",
+    "scenario": "",
+    "status": "unknown",
+    "status_cause": "the file does not say how the run ended",
+    "status_remedy": "",
+    "warnings": "",
+    "engine": "unknown",
+    "solver": "unknown",
+    "flow_coordinates": "unknown",
+    "wall_time": np.nan,
+}
+
+
+def completed(tree: xr.DataTree) -> xr.DataTree:
+    """The result, and where somebody has kept a part of it only, groups and attributes in place of those that are gone.
+
+    Phases are found again from the variables that are there; what the solver did is not known any more.
+    """
+    root = tree.to_dataset()
+    groups = {f"/{name}": node.to_dataset(inherit=False) for name, node in tree.children.items()}
+    groups["/"] = root.assign_attrs({**UNSAID, **root.attrs})
+    if "/phases" not in groups:
+        groups["/phases"] = phases(root)
+    if "/numerics" not in groups:
+        members = root["seed"].size if "seed" in root.dims else 0
+        stop_time = ("seed", np.full(members, float(root["time"][-1])))
+        groups["/numerics"] = xr.Dataset({"stop_time": stop_time} if members else {})
+    if "seed" in root.dims and "/final" not in groups:
+        groups["/final"] = root.isel(time=-1).drop_vars("time")
+    return xr.DataTree.from_dict(groups)
 
 
 def spread(variable: xr.DataArray, shares: tuple[float, ...]) -> Floats:

@@ -70,6 +70,10 @@ def test_flow_of_an_ensemble_shows_how_many_reached_a_phase():
     assert any(row[1].endswith("2 of 3 members") for row in shown[1:])
 
 
+def test_flow_of_nothing_shows_a_table_without_rows():
+    assert rows(made().to_dataset()[["accuracy"]].flow._repr_html_()) == [["phase", "instant", "definition"]]
+
+
 @pytest.mark.parametrize("word", ["<b>", "a & b", '"', "</pre>"])
 def test_words_are_never_markup(word):
     assert rows(table((word, word), [(word, word)])) == [[word, word], [word, word]]

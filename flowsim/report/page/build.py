@@ -199,6 +199,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
     ]
     return _jsonable(
         {
+            "name": run.name,
             "clock": long_name(run.clock),
             "phases": marks,
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],

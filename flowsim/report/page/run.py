@@ -11,7 +11,7 @@ import xarray as xr
 
 from ...errors import UsageError
 from ...problem.data.samples import Floats
-from ..summary import evenly
+from ..summary import completed, evenly
 
 #: Curves are drawn through at most so many instants.
 INSTANTS = 400
@@ -40,6 +40,7 @@ class Run:
     @classmethod
     def of(cls, name: str, tree: xr.DataTree, seed: int | None = None) -> Run:
         """seed: the member of an ensemble to look at. Raises UsageError where there is none such."""
+        tree = completed(tree)
         if seed is not None:
             tree = _member(name, tree, seed)
         root = tree.to_dataset()
@@ -74,10 +75,8 @@ class Run:
     @property
     def phases(self) -> list[Phase]:
         """In the order in which they were reached, those not reached last."""
-        if "phases" not in self.tree.children:
-            return []
         found = self.tree.children["phases"].to_dataset()
-        instants = found["instant"].transpose("phase", ...).values.reshape(found.sizes["phase"], -1)
+        instants = [np.atleast_1d(values) for values in found["instant"].transpose("phase", ...).values]
         rows = [
             (_middle(values), str(name), _when(values), str(definition))
             for name, definition, values in zip(
@@ -117,12 +116,13 @@ def _member(name: str, tree: xr.DataTree, seed: int) -> xr.DataTree:
         raise UsageError(f"{name}: has no member of seed {seed}; its seeds are {', '.join(map(str, seeds))}")
     member = tree.isel(seed=seeds.index(seed))
     numerics = member.children["numerics"].to_dataset(inherit=False)
-    own = {name: str(numerics[name].values) for name in ("status", "status_cause", "engine", "solver")}
+    names = ("status", "status_cause", "engine", "solver", "flow_coordinates")
+    own = {name: str(numerics[name].values) for name in names if name in numerics}
     stop = float(numerics["stop_time"])
     if np.isnan(stop):
         raise UsageError(f"{name}: its member of seed {seed} has not run")
     member = member.isel(time=np.flatnonzero(member["time"].to_numpy() <= stop))
-    if own["status"] == "done":
+    if own.get("status") == "done":
         own["status_remedy"] = ""
     member.attrs = {**tree.attrs, **own, "seed": seed}
     return member

@@ -15,15 +15,17 @@ from .run import Phase, Run, number
 CLOSE = 5.0
 #: Attributes that have a place of their own on the page.
 ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy"}
+#: Status -> its sign, and how it looks; every other one is a failure.
+ENDINGS = {"done": ("✓", "good"), "running": ("…", ""), "unknown": ("?", "")}
 SIGNS = {"holds": "✓", "does not hold": "✗", "not applicable": "–"}
 
 
 def verdict(run: Run) -> str:
     """How the run ended, and how many of its claims hold."""
     told = run.attributes
-    done = told["status"] == "done"
+    sign, mood = ENDINGS.get(told["status"], ("✗", "bad"))
     lines = [
-        f'<p class="verdict {"good" if done else "bad"}"><strong>{"✓" if done else "✗"} {escape(told["status"])}</strong>: '
+        f'<p class="verdict {mood}"><strong>{sign} {escape(told["status"])}</strong>: '
         f"{escape(told['status_cause'])}.{_claims_held(run)}</p>"
     ]
     if told["status_remedy"]:
@@ -52,7 +54,7 @@ def timeline(run: Run) -> str:
     """The phases as numbered marks on a line, and as a list."""
     phases = run.phases
     if not phases:
-        return _absent("phases", "No phases", "the file has no group phases, or not the variables to find them from.")
+        return _absent("phases", "No phases", "the file has none of the variables that they are found from.")
     marks, lanes, last = [], [0], -np.inf
     for phase, place in _placed(run, phases):
         lanes.append(lanes[-1] + 1 if place - last < CLOSE else 0)
@@ -104,7 +106,7 @@ def numerics(run: Run) -> str:
     counts = [(name, _spread(last[name])) for name in names if name in last]
     how = ("method", "engine", "solver", "flow_coordinates", "precision", "rtol", "step", "batch")
     settings = [(name.replace("flow_", ""), _plain(told[name])) for name in how if name in told]
-    return facts([*counts, *settings, ("wall time", f"{float(told['wall_time']):.1f} s")])
+    return facts([*counts, *settings, ("wall time", f"{number(float(told['wall_time']))} s")])
 
 
 def at_the_end(run: Run) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from support.made import ensemble, made, without
 
 from flowsim.cli.glance import LEVELS, Sheet, over_time, sparkline, timeline
-from flowsim.cli.page import text
+from flowsim.cli.page import summary, text
+from flowsim.report.summary import completed
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=50).map(np.array)
 
@@ -89,3 +92,12 @@ def test_a_terminal_s_width_is_that_of_its_window(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
     monkeypatch.setattr(stream, "isatty", lambda: True)
     assert Sheet.of(stream).width == 33
+
+
+@pytest.mark.parametrize("tree", [made(), ensemble()], ids=["run", "ensemble"])
+def test_a_part_of_a_result_is_shown_as_far_as_it_goes(tree):
+    part = xr.DataTree(tree.to_dataset()[["loss"]].drop_attrs().assign_attrs(flowsim_version="0.1.0"))
+    page = text(completed(part), Sheet())
+    assert "status       unknown" in page
+    assert "  loss " in page
+    json.dumps(summary(completed(part)), allow_nan=False)

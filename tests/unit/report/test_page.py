@@ -168,15 +168,26 @@ def test_what_a_file_lacks_is_named_and_the_rest_is_shown(left_out, absent):
     assert left_out[0] in found.text
 
 
-def test_a_file_of_nearly_nothing_still_gives_a_page():
+@pytest.mark.parametrize(
+    "names", [["loss"], ["cosine"], ["loss", "log_norm", "margin"]], ids=lambda names: "-".join(names)
+)
+@pytest.mark.parametrize("tree", [made(), ensemble()], ids=["run", "ensemble"])
+def test_what_somebody_has_kept_of_a_result_is_shown(tree, names):
+    """Some variables of the root group, no other group, and no attribute but the version."""
+    part = tree.to_dataset()[names]
+    part.attrs = {"flowsim_version": "0.1.0"}
+    text = page([run_of(xr.DataTree(part))])
+    keys = {"loss": ["loss"], "cosine": ["alignment"], "loss-log_norm-margin": ["loss", "norms", "margins"]}
+    assert [figure["key"] for figure in numbers(text)[0]["figures"]] == keys["-".join(names)]
+    words = outline(text).text
+    for said in ("the file does not say how the run ended", "No claims:", "Solver step size: not shown"):
+        assert said in words
+    assert ("Neurons through time: not shown" in words) == (names != ["cosine"])
+
+
+def test_phases_are_found_again_where_their_group_is_gone():
     tree = made()
-    bare = xr.Dataset(coords={"time": tree["time"]}, attrs=tree.attrs)
-    numerics = tree["numerics"].to_dataset(inherit=False)
-    text = page([run_of(xr.DataTree.from_dict({"/": bare, "/numerics": numerics}))])
-    found = outline(text)
-    for words in ("No phases:", "No claims:", "Loss: not shown", "Neurons through time: not shown"):
-        assert words in found.text
-    assert [figure["key"] for figure in numbers(text)[0]["figures"]] == ["steps"]
+    assert run_of(xr.DataTree(tree.to_dataset())).phases == run_of(tree).phases != []
 
 
 def test_quantiles_per_cluster_stand_in_for_samples():

@@ -211,6 +211,7 @@
         const begun = run.phases.length ? "before the first phase" : "";
         const iteration = run.frames.iteration;
         return [
+          runs.length > 1 ? `${run.name}:` : "",
           iteration ? `iteration ${iteration[latest(run.frames.at, limit)]}` : "",
           behind.length ? `after ${behind[behind.length - 1].name}` : begun,
         ];
