@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from html import unescape
+
 import pytest
+import xarray as xr
 from support.made import ensemble, made
+
+import flowsim as package
+from flowsim.report.page.run import Run
+from flowsim.report.page.sections import reproduction
 
 pytest.importorskip("plotly")
 
@@ -60,3 +70,23 @@ def test_report_refuses_what_it_cannot_do(flowsim, files, words, complaint):
 def test_report_shows_a_member_of_an_ensemble(flowsim, folder):
     assert flowsim("report", "e.nc", "--seed", "5", "-o", "five.html").code == 0
     assert "An ensemble" not in (folder / "five.html").read_text()
+
+
+def test_the_commands_of_the_page_make_the_run_again(flowsim, folder):
+    """They are run as they stand, but for where the programs are."""
+    assert flowsim("run", "a.toml", "-o", "it's a run.nc").code == 0
+    with package.open("it's a run.nc") as tree:
+        shown = reproduction(Run.of("it's a run.nc", tree))
+    commands = unescape(shown.partition("<pre")[2].partition(">")[2].partition("</pre>")[0])
+    assert len(commands.splitlines()) == 3
+    (folder / "bin").mkdir()
+    for name, words in (("python", ""), ("flowsim", " -m flowsim")):
+        (folder / "bin" / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
+        (folder / "bin" / name).chmod(0o755)
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    answer = subprocess.run(
+        ["sh", "-e", "-c", commands], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    with package.open("it's a run.nc") as first, package.open("again.nc") as second:
+        xr.testing.assert_equal(first.to_dataset(), second.to_dataset())

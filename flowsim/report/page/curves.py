@@ -116,7 +116,7 @@ def _short(variable: xr.DataArray) -> str:
 def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
     lower, median, upper = spread(cosine.max("cluster"), QUARTILES)
     return {
-        "y": "largest cosine with a centre",
+        "y": f"largest {long_name(cosine)}",
         "curves": [
             _band("quartiles", lower, upper, 0),
             _line(f"median over the {_over(run, 'neurons')}", median, 0),
@@ -164,7 +164,7 @@ def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
         curves.append(_line("neurons with no target", _median(run.trajectory["void_mass"]), -1, "dashdot"))
     total = _median(mass.sum("cluster", skipna=False))
     return {
-        "y": "sum of squared neuron norms",
+        "y": _short(mass),
         "curves": curves,
         "said": _from_to("Sum of squared norms of all neurons with a target", total),
         "caption": "Medians of the members." if run.is_ensemble else "",
@@ -224,7 +224,7 @@ def _accuracy(run: Run, accuracy: xr.DataArray) -> dict[str, Any]:
         if name in run.trajectory
     ]
     return {
-        "y": "accuracy",
+        "y": long_name(accuracy) if len(curves) == 1 else "accuracy",
         "curves": curves,
         "said": _from_to("Accuracy on the training labels", curves[0]["y"]),
         "caption": "Medians of the members." if run.is_ensemble else "",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 from html import escape
+from shlex import quote
 
 import numpy as np
 
@@ -117,6 +119,8 @@ def at_the_end(run: Run) -> str:
 
 def scenario(run: Run) -> str:
     text = str(run.attributes["scenario"])
+    if not text:
+        return _absent("scenario", "No scenario", "the file does not hold it any more.")
     saved = base64.b64encode(text.encode()).decode()
     link = f'<a download="scenario.toml" href="data:text/plain;charset=utf-8;base64,{saved}">Save as scenario.toml</a>'
     return f'<pre tabindex="0" aria-label="scenario of {escape(run.name)}">{escape(text)}</pre><p>{link}</p>'
@@ -129,10 +133,12 @@ def provenance(run: Run) -> str:
 
 def reproduction(run: Run) -> str:
     """Commands that make the run again and compare it with this one; they take the scenario from the file itself."""
-    name, again, version = run.name, "again.nc", escape(str(run.attributes["flowsim_version"]))
-    read = f"import flowsim; print(flowsim.open({name!r}).attrs['scenario'], end='')"
-    lines = [f'python -c "{read}" > scenario.toml', f"flowsim run scenario.toml -o {again}"]
-    lines += [] if "seed" in run.tree.coords else [f"flowsim compare {name} {again}"]
+    if not run.attributes["scenario"]:
+        return ""
+    version, again = escape(str(run.attributes["flowsim_version"])), "again.nc"
+    read = f'import flowsim; print(flowsim.open({json.dumps(run.name)}).attrs["scenario"], end="")'
+    lines = [f"python -c {quote(read)} > scenario.toml", f"flowsim run scenario.toml -o {again}"]
+    lines += [] if "seed" in run.tree.coords else [f"flowsim compare {quote(run.name)} {again}"]
     commands = escape("\n".join(lines))
     return (
         f"<p>With flowsim {version}, and beside the scenario the files that it names:</p>"

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the numbers of the page with Plotly, and moves the neurons with the slider. Nothing is fetched.
 (async () => {
-  // Okabe and Ito's colours; those that are hard to see on the ground are left out
+  // Okabe and Ito's colours, some darker or lighter so that all stand out from the ground
   const TONES = {
     light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07400", "#3A94CC"],
     dark: ["#56B4E9", "#E69F00", "#00B886", "#CC79A7", "#F0E442", "#E8703A"],
@@ -16,6 +16,8 @@
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 
   const $ = (id) => document.getElementById(id);
+  // a finger that crosses a plot scrolls the page
+  const dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -59,7 +61,7 @@
       font: { family: "system-ui, sans-serif", size: 13, color: style("--ink") }, xaxis: x, yaxis: y,
       legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, xanchor: "left" },
       hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"), font: { color: style("--ink") } },
-      hovermode: "closest", ...more,
+      hovermode: "closest", dragmode, ...more,
     };
   }
 
