@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made import ensemble, made
+from support.made import ensemble, made, on_loss_clock, without
 
 from flowsim.report.page import write_report
 
@@ -49,7 +49,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Pages about results that no solver made."""
     pytest.importorskip("plotly", reason="Plotly is not installed")
     folder = tmp_path_factory.mktemp("pages")
-    results = {"one": [made()], "two": [made(), made(seed=1, instants=7)], "ensemble": [ensemble()]}
+    results = {
+        "one": [made()],
+        "two": [made(), made(seed=1, instants=7)],
+        "ensemble": [ensemble()],
+        "loss_clock": [on_loss_clock()],
+        "part": [without(made(), "cosine", "margin")],
+    }
     found = {}
     for name, trees in results.items():
         files = [folder / f"{name}{index}.nc" for index in range(len(trees))]

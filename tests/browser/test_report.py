@@ -41,11 +41,13 @@ def rows(values: Any) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
-@pytest.mark.parametrize("name", ["one", "two", "ensemble"])
+@pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "part"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_opens_without_an_error_and_asks_nothing_of_any_network(opened: Opened, name, width, scheme):
     browser = opened(name, width, scheme)
+    for _ in range(2):
+        browser.execute_script("document.getElementById('log').click()")
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     assert asked
@@ -137,6 +139,15 @@ def test_time_may_be_logarithmic(opened: Opened):
     assert browser.execute_script(kind) == "linear"
     browser.find_element(By.ID, "log").click()
     assert browser.execute_script(kind) == "log"
+
+
+def test_a_page_follows_the_system_from_light_to_dark(opened: Opened):
+    browser = opened("one", scheme="light")
+    stroke = "return getComputedStyle(document.querySelector('#loss-0 path.js-line')).stroke"
+    before = browser.execute_script(stroke)
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    wait_until(browser, lambda it: it.execute_script(stroke) != before)
 
 
 def luminance(colour: str) -> float:

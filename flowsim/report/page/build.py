@@ -201,6 +201,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
         {
             "name": run.name,
             "clock": long_name(run.clock),
+            "logarithms": run.clock.name == "log10_time",
             "phases": marks,
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
             "frames": moved if isinstance(moved, dict) else None,

@@ -88,14 +88,15 @@
     const seen = figure.at.filter((at) => at !== null && (!logarithmic || at > 0)).map(place);
     const length = seen[seen.length - 1] - seen[0];
     const labels = [];
-    for (const phase of run.phases.filter((phase) => !logarithmic || phase.at > 0)) {
+    const phases = run.phases.filter((phase) => !logarithmic || phase.at > 0);
+    for (const phase of phases) {
       const last = labels[labels.length - 1];
       if (last && place(phase.at) - last.at < 0.05 * length) last.text += " " + phase.number;
       else labels.push({ at: place(phase.at), text: String(phase.number) });
     }
     const quiet = style("--quiet");
     return {
-      shapes: run.phases.map((phase) => ({
+      shapes: phases.map((phase) => ({
         type: "line", yref: "paper", y0: 0, y1: 1, x0: phase.at, x1: phase.at, line: { color: quiet, width: 1, dash: "dot" },
       })),
       annotations: labels.map((label) => ({
@@ -261,7 +262,7 @@
     const runs = JSON.parse(await unpack("numbers"));
     const show = player(runs);
     const draw = () => {
-      runs.forEach((run, index) => drawStill(run, index, $("log").checked));
+      runs.forEach((run, index) => drawStill(run, index, $("log").checked && !run.logarithms));
       show();
     };
     $("log").addEventListener("change", draw);
