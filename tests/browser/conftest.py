@@ -54,6 +54,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "two": [made(), made(seed=1, instants=7)],
         "ensemble": [ensemble()],
         "loss_clock": [on_loss_clock()],
+        "clocks": [made(), on_loss_clock()],
         "part": [without(made(), "cosine", "margin")],
     }
     found = {}

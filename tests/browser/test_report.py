@@ -119,6 +119,21 @@ def test_two_runs_follow_one_slider(opened: Opened):
     np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(0)), atol=2e-3)
     other = made(seed=1, instants=7)["cosine"].values
     np.testing.assert_allclose(rows(browser.execute_script(second)), rows(other[0]), atol=2e-3)
+    assert (
+        browser.execute_script(NOW) == "flow time 0 · two0.nc: before the first phase · two1.nc: before the first phase"
+    )
+
+
+def test_runs_with_different_clocks_meet_at_the_same_time(opened: Opened):
+    browser = opened("clocks")
+    log_time = np.log10(made()["time"].values[1:])
+    for place in (0, 5, 11):
+        browser.execute_script(MOVE, place)
+        for run in (0, 1):
+            found = browser.execute_script(HEAT.replace("heat-0", f"heat-{run}"))
+            np.testing.assert_allclose(rows(found), rows(cosines(place)), atol=2e-3)
+        told = f"log10 of flow time {log_time[place - 1]:.4g}" if place else "the start"
+        assert browser.execute_script(NOW).startswith(told)
 
 
 def test_the_portrait_is_of_the_centres_that_one_chooses(opened: Opened):

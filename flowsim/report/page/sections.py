@@ -62,7 +62,8 @@ def timeline(run: Run) -> str:
         lanes.append(lanes[-1] + 1 if place - last < CLOSE else 0)
         last = place
         marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lanes[-1]}">{phase.number}</span>')
-    begin, end = (number(float(run.clock[index])) for index in (0, -1))
+    clock = run.clock.values[np.isfinite(run.clock.values)]
+    begin, end = (number(clock[index]) for index in (0, -1))
     items = (
         f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
         f"<span>{escape(phase.definition)}</span></li>"

@@ -187,9 +187,12 @@
     return Plotly.react($(`portrait-${index}`), traces, layout(x, y, more), CONFIG);
   }
 
+  // Numbers travel with a few digits, so two instants this close are the same
+  const reached = (at, limit) => at <= limit || at - limit <= 1e-5 * Math.abs(at);
+
   function latest(values, limit) {
     let found = 0;
-    while (found + 1 < values.length && values[found + 1] <= limit) found++;
+    while (found + 1 < values.length && reached(values[found + 1], limit)) found++;
     return found;
   }
 
@@ -197,29 +200,34 @@
   function player(runs) {
     const moving = runs.map((run, index) => ({ run, index })).filter(({ run }) => run.frames);
     if (!moving.length) return () => {};
-    const first = Math.min(...moving.map(({ run }) => run.frames.at.find((at) => at !== null)));
+    // where one clock is a logarithm, that of all others is compared by its logarithm; time 0 is at its beginning
+    const logged = moving.some(({ run }) => run.logarithms);
+    const place = (run, at) => (at === null ? -Infinity : logged && !run.logarithms ? Math.log10(at) : at);
     for (const { run } of moving) {
       unpackFrames(run.frames);
-      run.frames.at = run.frames.at.map((at) => at ?? first);
+      run.frames.at = run.frames.at.map((at) => place(run, at));
     }
-    const places = [...new Set(moving.flatMap(({ run }) => run.frames.at))].sort((a, b) => a - b);
+    const clock = moving.find(({ run }) => run.logarithms === logged).run.clock;
+    const all = moving.flatMap(({ run }) => run.frames.at).sort((a, b) => a - b);
+    const places = all.filter((at, k) => k === 0 || !reached(at, all[k - 1]));
     const [slider, button, now] = [$("time"), $("play"), $("now")];
     slider.max = places.length - 1;
     let timer = null;
 
     function show() {
       const limit = places[slider.value];
-      const words = moving.flatMap(({ run }) => {
-        const behind = run.phases.filter((phase) => phase.at <= limit);
+      const words = moving.map(({ run }) => {
+        const behind = run.phases.filter((phase) => reached(place(run, phase.at), limit));
         const begun = run.phases.length ? "before the first phase" : "";
         const iteration = run.frames.iteration;
-        return [
-          runs.length > 1 ? `${run.name}:` : "",
+        const told = [
           iteration ? `iteration ${iteration[latest(run.frames.at, limit)]}` : "",
           behind.length ? `after ${behind[behind.length - 1].name}` : begun,
         ];
+        return (runs.length > 1 ? `${run.name}: ` : "") + told.filter(Boolean).join(", ");
       });
-      now.textContent = [`${moving[0].run.clock} ${Number(limit.toPrecision(4))}`, ...words].filter(Boolean).join(" · ");
+      const instant = Number.isFinite(limit) ? `${clock} ${Number(limit.toPrecision(4))}` : "the start";
+      now.textContent = [instant, ...words].filter(Boolean).join(" · ");
       slider.setAttribute("aria-valuetext", now.textContent);
       for (const { run, index } of moving) {
         const frame = latest(run.frames.at, limit);
