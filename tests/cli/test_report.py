@@ -53,6 +53,7 @@ def test_report_replaces_a_page_only_when_told(flowsim, folder, files):
         (["missing.nc"], "missing.nc: no such file"),
         (["a.nc", "a.toml"], "a.toml: not a NetCDF file"),
         (["a.nc", "-o", "nowhere/a.html"], "does not exist"),
+        (["a.nc", "b.nc", "-o", "b.nc", "--overwrite"], "b.nc: is a result to be shown"),
         (["a.nc", "--seed", "1"], "a.nc: is a single run"),
         (["e.nc", "--seed", "4"], "its seeds are 3, 5, 8"),
     ],
@@ -64,6 +65,14 @@ def test_report_refuses_what_it_cannot_do(flowsim, files, words, complaint):
     assert (answer.code, answer.out) == (2, "")
     assert complaint in answer.err
     assert files() == before
+
+
+@pytest.mark.usefixtures("results")
+def test_results_of_one_name_are_told_apart_by_their_folders(flowsim, folder):
+    (folder / "other").mkdir()
+    (folder / "a.nc").rename(folder / "other" / "b.nc")
+    assert flowsim("report", "b.nc", "other/b.nc").code == 0
+    assert '<p class="file">other/b.nc</p>' in (folder / "b.html").read_text()
 
 
 @pytest.mark.usefixtures("results")

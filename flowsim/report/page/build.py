@@ -56,11 +56,14 @@ def write_report(
     cannot be written, where it exists and `overwrite` is not set, and where Plotly is not installed.
     """
     check_writable(output, overwrite)
+    file, paths = Path(output), [Path(path) for path in results]
+    if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
+        raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
     with ExitStack() as opened:
-        trees = [opened.enter_context(open_result(path)) for path in results]
-        names = [Path(path).name for path in results]
+        trees = [opened.enter_context(open_result(path)) for path in paths]
+        short = len({path.name for path in paths}) == len(paths)
+        names = [path.name if short else str(path) for path in paths]
         text = page([Run.of(name, tree, seed) for name, tree in zip(names, trees, strict=True)])
-    file = Path(output)
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         aside.write_text(text, encoding="utf-8")
