@@ -171,6 +171,18 @@ def luminance(colour: str) -> float:
     return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_plots_have_room_beside_their_legends(opened: Opened, width):
+    browser = opened("one", width)
+    boxes = """return [...document.querySelectorAll('#over .plot')].map(plot => {
+        const legend = plot.querySelector('.legend'), box = plot.querySelector('.nsewdrag').getBoundingClientRect();
+        return [box.top, box.bottom, legend ? legend.getBoundingClientRect().top : null];
+    })"""
+    for top, bottom, legend in browser.execute_script(boxes):
+        assert bottom - top > 120
+        assert legend is None or legend > bottom
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_and_curves_stand_out_from_their_ground(opened: Opened, scheme):
     browser = opened("one", scheme=scheme)

@@ -13,6 +13,8 @@
   const FRAME_MS = 90;
   const FULL_SIZE = 15; // of a neuron of the largest norm; its area grows with the norm
   const SMALL_SIZE = 6;
+  const PLOT_HEIGHT = 290; // without its legend
+  const LEGEND_ROW = 21;
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 
   const $ = (id) => document.getElementById(id);
@@ -111,9 +113,16 @@
     return Math.max(Math.ceil(Math.log10(high / low) / 6), 1) || 1;
   }
 
+  function legendRows(figure, width) {
+    const longest = Math.max(...figure.curves.map((curve) => curve.name.length));
+    const columns = Math.max(Math.floor((width - 60) / (50 + 7 * longest)), 1);
+    return figure.curves.length > 1 ? Math.ceil(figure.curves.length / columns) : 0;
+  }
+
   function drawStill(run, index, logarithmic) {
     for (const figure of run.figures) {
       const plot = $(`${figure.key}-${index}`);
+      plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
       const x = axis(figure.x, { type: logarithmic ? "log" : "linear" });
       const y = axis(wrapped(figure.y, 22), figure.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
       Plotly.react(plot, curves(figure), layout(x, y, phaseMarks(run, figure, logarithmic)), CONFIG);
