@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .analysis.compare import compare
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
+    from .report.page import write_report
     from .results import open
     from .scenario import Scenario, load, loads
     from .simulation import run, run_ensemble
@@ -35,6 +36,7 @@ _HOME = {
     "open": "results",
     "run": "simulation",
     "run_ensemble": "simulation",
+    "write_report": "report.page",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "open",
     "run",
     "run_ensemble",
+    "write_report",
 ]
 
 

@@ -18,6 +18,7 @@ PACKAGE = Path(flowsim.__file__).parent
 #: A part of the house imports those before it, never those after it.
 ORDER = [
     "errors",
+    "markup",
     "scenario",
     "problem",
     "engine",

@@ -16,6 +16,7 @@ COMMANDS = {
     "new": "copy a shipped scenario to edit",
     "show": "a result as a page of text",
     "plot": "a picture of a result",
+    "report": "a page that shows one result or several, for a browser",
     "compare": "the distance between two trajectories, per neuron and over time",
     "schema": "the JSON Schema of a scenario, for editors",
 }

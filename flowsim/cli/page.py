@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 
 from ..problem.data.samples import Floats
+from ..report.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
-
-QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
-COUNTS = ("steps", "rejections", "evaluations")
+from .glance import Sheet, over_time, timeline
 
 
 def summary(tree: xr.DataTree) -> dict[str, Any]:
@@ -25,53 +24,55 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         "status": attributes["status"],
         "status_cause": attributes["status_cause"],
         "status_remedy": attributes["status_remedy"],
-        "exit_code": int(numerics.attrs["exit_code"]),
+        "exit_code": int(numerics.attrs["exit_code"]) if "exit_code" in numerics.attrs else None,
         "engine": attributes["engine"],
         "solver": attributes["solver"],
         "coordinates": attributes["flow_coordinates"],
-        "wall_time": float(attributes["wall_time"]),
+        "wall_time": finite(attributes["wall_time"]),
     }
     if "seed" in tree.dims:
         stop_time, phases, final = _members(tree)
         return facts | {
             "members": tree.sizes["seed"],
-            "done": int((numerics["exit_code"] == 0).sum()),
+            "done": int((numerics["exit_code"] == 0).sum()) if "exit_code" in numerics else None,
             "time": _quartiles(stop_time),
             "phases": {name: _quartiles(values) | {"reached": _reached(values)} for name, values in phases.items()},
             "final": {name: _quartiles(values) for name, values in final.items() if name not in COUNTS},
-            **{name: _quartiles(final[name]) for name in COUNTS},
+            **{name: _quartiles(final[name]) for name in COUNTS if name in final},
         }
     last = numerics.to_dataset().isel(time=-1)
     return facts | {
         "time": float(last["time"]),
-        "phases": {name: finite(float(values)) for name, values in _phases(tree).items()},
-        "final": {name: finite(float(values)) for name, values in _final(tree.to_dataset().isel(time=-1)).items()},
-        **{name: int(last[name]) for name in COUNTS},
+        "phases": {name: finite(float(values)) for name, values in phase_instants(tree).items()},
+        "final": {name: finite(float(values)) for name, values in last_values(tree.to_dataset().isel(time=-1)).items()},
+        **{name: int(last[name]) for name in COUNTS if name in last},
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
     }
 
 
-def text(tree: xr.DataTree) -> str:
-    """A page for people."""
+def text(tree: xr.DataTree, sheet: Sheet) -> str:
+    """A page for people, that fits on their sheet."""
     facts = summary(tree)
     lines = [facts["title"] or "flowsim run", f"status       {facts['status']}: {facts['status_cause']}"]
     if facts["status_remedy"]:
         lines.append(f"remedy       {facts['status_remedy']}")
     lines += [f"warning      {warning}" for warning in tree.attrs["warnings"].splitlines()]
-    lines += _of_ensemble(tree) if "seed" in tree.dims else _of_run(tree, facts)
-    return "\n".join(lines)
+    lines += _of_ensemble(tree, sheet) if "seed" in tree.dims else _of_run(tree, facts, sheet)
+    return sheet.fitted(lines)
 
 
-def _of_run(tree: xr.DataTree, facts: dict[str, Any]) -> list[str]:
+def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]:
+    line, marks = timeline(tree, sheet)
     lines = ["phases"]
-    for name, instant in _phases(tree).items():
+    for name, instant in phase_instants(tree).items():
         when = "not reached" if np.isnan(instant) else f"{instant:.6g}"
-        lines.append(f"  {name:<22} {when:>12}  {_definition(tree, name)}")
+        lines.append(f"{marks.get(name, ''):<2}{name:<22} {when:>12}  {_definition(tree, name)}")
+    lines += [*line, *over_time(tree, sheet)]
     lines.append(f"at time {facts['time']:.6g}")
-    lines += [f"  {name:<22} {value:>12.6g}" for name, value in _final(tree.to_dataset().isel(time=-1)).items()]
+    lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _held_against(facts)
-    counts = f"{facts['steps']} steps, {facts['rejections']} rejected, {facts['evaluations']} evaluations"
-    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+    counts = {name: str(facts[name]) for name in COUNTS if name in facts}
+    return [*lines, _numerics(tree, counts)]
 
 
 def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
@@ -88,7 +89,7 @@ def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
 def _held_against(facts: dict[str, Any]) -> list[str]:
     """Each claim, what was measured and predicted, and what both are of."""
     claims = facts.get("claims", {})
-    lines = ["claims"] if claims else []
+    lines = [f"claims       {_count([claim['verdict'] for claim in claims.values()])}"] if claims else []
     for name, claim in claims.items():
         measured = "" if claim["measured"] is None else f"{claim['measured']:.4g}, predicted {claim['prediction']}"
         lines.append(f"  {name}: {claim['verdict']}{'; ' + measured if measured else ': ' + claim['note']}")
@@ -98,56 +99,49 @@ def _held_against(facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _of_ensemble(tree: xr.DataTree) -> list[str]:
+def _count(verdicts: list[str]) -> str:
+    """How many claims hold, of those that have something to say."""
+    silent = verdicts.count("not applicable")
+    rest = f", {silent} not applicable" if silent else ""
+    return f"{verdicts.count('holds')} of {len(verdicts) - silent} hold{rest}"
+
+
+def _of_ensemble(tree: xr.DataTree, sheet: Sheet) -> list[str]:
+    line, marks = timeline(tree, sheet)
     stop_time, phases, final = _members(tree)
     members = tree.sizes["seed"]
     lines = [f"members      {members}; numbers are the median over them [lower quartile, upper quartile]", "phases"]
     for name, instants in phases.items():
         reached = f"{_reached(instants)} of {members}"
-        lines.append(f"  {name:<22} {_spread(instants):<36} {reached:>12}  {_definition(tree, name)}")
+        spread = f"{_spread(instants):<36} {reached:>12}"
+        lines.append(f"{marks.get(name, ''):<2}{name:<22} {spread}  {_definition(tree, name)}")
+    lines += [*line, *over_time(tree, sheet)]
     lines.append(f"where they stopped, at time {_spread(stop_time).strip()}")
     lines += [f"  {name:<22} {_spread(values)}" for name, values in final.items() if name not in COUNTS]
-    steps, rejections, evaluations = (_spread(final[name]).strip() for name in COUNTS)
-    counts = f"{steps} steps, {rejections} rejected, {evaluations} evaluations"
-    return [*lines, f"numerics     {counts}; {_integrated(tree)}"]
+    counts = {name: _spread(final[name]).strip() for name in COUNTS if name in final}
+    return [*lines, _numerics(tree, counts)]
 
 
-def _integrated(tree: xr.DataTree) -> str:
+def _numerics(tree: xr.DataTree, counts: dict[str, str]) -> str:
+    """What the solver did, as far as the file says it."""
+    words = dict(zip(COUNTS, ("steps", "rejected", "evaluations"), strict=True))
+    done = ", ".join(f"{count} {words[name]}" for name, count in counts.items())
     attributes = tree.attrs
     engine = f"{attributes['engine']} {attributes['solver']}, {attributes['flow_coordinates']} coordinates"
-    return f"{engine}; {float(attributes['wall_time']):.1f} s"
+    seconds = f"{float(attributes['wall_time']):.1f} s"
+    return f"numerics     {'; '.join(filter(None, (done, engine, seconds)))}"
 
 
 def _definition(tree: xr.DataTree, phase: str) -> str:
     return str(tree["phases"]["definition"].sel(phase=phase).item())
 
 
-def _phases(tree: xr.DataTree) -> dict[str, Floats]:
-    """The instant of each phase; of an ensemble (seed,)."""
-    instants = tree.children["phases"].to_dataset()["instant"]
-    return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
-
-
-def _final(last: xr.Dataset) -> dict[str, Floats]:
-    """The numbers one looks at first, as far as the run kept them; of an ensemble (seed,)."""
-    values = {
-        name: last[name].values
-        for name in ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift", *COUNTS)
-        if name in last
-    }
-    if "cosine" in last and last.sizes["cluster"]:
-        best = last["cosine"].max("cluster").transpose(..., "neuron").values
-        for name, share in QUARTILES.items():
-            values[f"best cosine, {name}"] = np.quantile(best, share, axis=-1)
-    return values
-
-
 def _members(tree: xr.DataTree) -> tuple[Floats, dict[str, Floats], dict[str, Floats]]:
     """(stop time, phases, final values) of the members that have run."""
     stop_time = tree["numerics/stop_time"].to_numpy()
     ran = np.flatnonzero(~np.isnan(stop_time))
-    final = _final(tree.children["final"].to_dataset().isel(seed=ran))
-    return stop_time[ran], {name: instants[ran] for name, instants in _phases(tree).items()}, final
+    final = last_values(tree.children["final"].to_dataset().isel(seed=ran))
+    return stop_time[ran], {name: instants[ran] for name, instants in phase_instants(tree).items()}, final
 
 
 def _reached(instants: Floats) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from .common import add_json, add_scenario, print_json, read_scenario, say
@@ -23,6 +24,7 @@ def execute(options: argparse.Namespace) -> int:
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
 
     from ..simulation import run
+    from .glance import Sheet
     from .page import summary, text
     from .progress import EnsembleBar, ProgressBar
 
@@ -33,6 +35,6 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"output": str(output), **summary(tree)})
     else:
-        say(text(tree))
+        say(text(tree, Sheet.of(sys.stderr)))
     say(str(output))
     return int(tree["numerics"].attrs["exit_code"])

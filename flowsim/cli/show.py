@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from .common import add_json, print_json
 
@@ -13,12 +14,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    from ..report.summary import completed
     from ..results import open
+    from .glance import Sheet
     from .page import summary, text
 
-    with open(options.result) as tree:
+    with open(options.result) as result:
+        tree = completed(result)
         if options.json:
             print_json(summary(tree))
         else:
-            print(text(tree))
+            print(text(tree, Sheet.of(sys.stdout)))
     return 0

@@ -1,1 +1,1 @@
-"""What people look at: plots of a result. Reads Datasets, never runs a solver; Matplotlib is imported when it draws."""
+"""What people look at: plots, and a page for a browser. Reads Datasets, never runs a solver."""

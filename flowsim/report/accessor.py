@@ -54,6 +54,11 @@ class FlowAccessor:
 
         return target_cosine(self._dataset)
 
+    def _repr_html_(self) -> str:
+        from ..analysis.notebook import phase_table
+
+        return phase_table(self.phases)
+
     @property
     def plot(self) -> Plots:
         """``ds.flow.plot.KIND(ax=None, **options)`` draws and returns the axes."""

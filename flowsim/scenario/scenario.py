@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from html import escape
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..markup import folded, table
 from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .evaluate import Evaluate
@@ -146,3 +149,17 @@ class Scenario(Section):
     def error(self, *problems: tuple[str, str]) -> ScenarioError:
         """An error about this scenario's keys, as (dotted key, message) pairs, each located in its file."""
         return ScenarioError([Issue(key, message, self.source.place(path_of(key))) for key, message in problems])
+
+    def _repr_html_(self) -> str:
+        """In a notebook: every key with its value, defaults included, and the text it was read from."""
+        sections = self.model_dump(mode="json", exclude_none=True, exclude={"title"})
+        rows = [(f"{section}.{key}" if key else section, value) for section, key, value in _keys(sections)]
+        text = folded("text", self.source.text) if self.source.text else ""
+        return f"<strong>{escape(self.title or 'Scenario')}</strong>{table(('key', 'value'), rows)}{text}"
+
+
+def _keys(sections: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(section, key, value as JSON writes it); no key for what stands at the top level."""
+    for section, value in sections.items():
+        keys = value if isinstance(value, dict) else {"": value}
+        yield from ((section, key, json.dumps(item)) for key, item in keys.items())

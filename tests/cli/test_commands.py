@@ -19,7 +19,7 @@ def test_version(flowsim):
 def test_help_names_every_command(flowsim):
     answer = flowsim("--help")
     assert answer.code == 0
-    for command in ("run", "check", "list", "new", "show", "compare", "schema"):
+    for command in ("run", "check", "list", "new", "show", "report", "compare", "schema"):
         assert f"\n    {command} " in answer.out
     assert flowsim() == answer
 
@@ -35,6 +35,8 @@ def test_help_names_every_command(flowsim):
         ["run", "a.toml", "--set"],
         ["check"],
         ["show"],
+        ["report"],
+        ["report", "a.nc", "--seed", "x"],
         ["new"],
         ["list", "quickstart"],
         ["schema", "--json"],
@@ -124,7 +126,7 @@ def test_show_is_the_page_that_run_printed(flowsim):
     page = flowsim("run", "a.toml").err.removesuffix("a.nc\n")
     answer = flowsim("show", "a.nc")
     assert (answer.code, answer.out, answer.err) == (0, page, "")
-    for word in ("status", "phases", "alignment", "log10_loss", "numerics"):
+    for word in ("status", "phases", "alignment", "over time", "log10_loss", "numerics"):
         assert word in page
 
 

@@ -33,7 +33,7 @@ def test_the_page_has_quartiles_over_the_members_and_how_many_reached_each_phase
     with xr.open_datatree("a.nc") as tree:
         instants, loss = tree["phases/instant"].load(), tree["final/loss"].values
     for phase, instant in zip(instants["phase"].values, instants.values, strict=True):
-        (line,) = (line for line in page.splitlines() if line.startswith(f"  {phase} "))
+        (line,) = (line for line in page.splitlines() if line[2:].startswith(f"{phase} "))
         assert f"{(~np.isnan(instant)).sum()} of 3" in line
     lower, median, upper = (f"{value:.6g}" for value in np.quantile(loss, [0.25, 0.5, 0.75]))
     (line,) = (line for line in page.splitlines() if line.startswith("  loss "))

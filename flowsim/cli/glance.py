@@ -1,0 +1,149 @@
+"""Curves and phases in a line of text each, and the sheet that they have to fit on."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self, TextIO
+
+import numpy as np
+import xarray as xr
+
+from ..problem.data.samples import Floats
+from ..report.summary import evenly, phase_instants, spread
+
+#: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.
+LEVELS = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
+LINE = ("├─┤", "|-|")
+#: Columns that a curve or a line takes where there is room.
+COLUMNS = 48
+#: What stands before a curve and, at most, after it.
+BESIDE = 25 + 32
+INDENT = "      "
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """width: columns of the terminal; None in a file, where lines are as long as they are. encoding: of the stream."""
+
+    width: int | None = None
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Self:
+        width = shutil.get_terminal_size().columns if stream.isatty() else None
+        return cls(width, stream.encoding or "utf-8")
+
+    @property
+    def plain(self) -> bool:
+        """Whether there are only ASCII characters to draw with."""
+        try:
+            "".join((LEVELS[0], LINE[0])).encode(self.encoding)
+        except UnicodeEncodeError:
+            return True
+        return False
+
+    @property
+    def columns(self) -> int:
+        """Columns of a curve."""
+        return COLUMNS if self.width is None else max(min(COLUMNS, self.width - BESIDE), 8)
+
+    def fitted(self, lines: Iterable[str]) -> str:
+        """The lines, broken where they are wider than the sheet; a character that the encoding lacks becomes "?"."""
+        if self.width is not None:
+            lines = [part for line in lines for part in self._broken(line, self.width)]
+        return "\n".join(lines).encode(self.encoding, "replace").decode(self.encoding)
+
+    def _broken(self, line: str, width: int) -> list[str]:
+        if len(line) <= width:
+            return [line]
+        return textwrap.wrap(line, width, subsequent_indent=INDENT if width > 2 * len(INDENT) else "")
+
+
+def sparkline(values: Floats, plain: bool = False) -> str:
+    """A character for each value, between the smallest and the largest finite one; a gap where there is none."""
+    levels = LEVELS[plain]
+    finite = np.isfinite(values)
+    if not finite.any():
+        return " " * len(values)
+    low, high = values[finite].min(), values[finite].max()
+    if high > low:
+        # halved, since the distance of two floats may be no float
+        share = (values[finite] / 2 - low / 2) / (high / 2 - low / 2)
+        level = np.minimum(share * len(levels), len(levels) - 1).astype(int)
+    else:
+        level = np.zeros(finite.sum(), int)
+    drawn = np.full(len(values), " ")
+    drawn[finite] = np.array(list(levels))[level]
+    return "".join(drawn)
+
+
+def over_time(tree: xr.DataTree, sheet: Sheet) -> list[str]:
+    """A curve for each of the numbers one looks at first, as far as the run kept them, evenly over the kept instants."""
+    root = tree.to_dataset()
+    chosen = evenly(root.sizes["time"], sheet.columns)
+    curves = _curves(root.isel(time=chosen), tree["numerics"].to_dataset().isel(time=chosen))
+    end = float(root["time"][-1])
+    lines = [f"over time    {float(root['time'][0]):.6g} to {end:.6g}"]
+    for name, values in curves.items():
+        reached = values[~np.isnan(values)]
+        if len(reached):
+            ends = f"{reached[0]:.4g} to {reached[-1]:.4g}"
+            lines.append(f"  {name:<22} {sparkline(values, sheet.plain)}  {ends}")
+    return lines if len(lines) > 1 else []
+
+
+def _curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
+    """name -> values over time; of an ensemble, over the values of all members."""
+    found = {}
+    log_loss = next((root[name] for name in ("log10_loss", "loss") if name in root), None)
+    if log_loss is not None:
+        found[str(log_loss.name)] = spread(log_loss, (0.5,))[0]
+    if "cosine" in root and root.sizes["cluster"]:
+        found["best cosine, median"] = spread(root["cosine"].max("cluster"), (0.5,))[0]
+    if "log_norm" in root:
+        found["log_norm, median"] = spread(root["log_norm"], (0.5,))[0]
+    if "margin" in root:
+        found["margin, smallest"] = spread(root["margin"], (0.0,))[0]
+    if "accuracy" in root:
+        found["accuracy"] = spread(root["accuracy"], (0.5,))[0]
+    if "step_size" in numerics:
+        found["step_size"] = spread(numerics["step_size"], (0.5,))[0]
+    return found
+
+
+def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]]:
+    """A line from the first kept instant to the last with the phases on it, and the mark of each that was reached.
+
+    A phase of an ensemble is at the median of the members that reached it. Each has a column of its own.
+    """
+    time = tree["time"].to_numpy()
+    begin, length = time[0], time[-1] - time[0]
+    reached = {}
+    for name, instants in phase_instants(tree).items():
+        there = np.atleast_1d(instants)[~np.isnan(np.atleast_1d(instants))]
+        if len(there) and length > 0:
+            reached[name] = float((np.median(there) - begin) / length)
+    if not reached:
+        return [], {}
+    first, middle, last = tuple(LINE[sheet.plain])
+    drawn, names = [middle] * sheet.columns, sorted(reached, key=reached.__getitem__)
+    drawn[0], drawn[-1] = first, last
+    marks = {name: str(number)[-1] for number, name in enumerate(names, start=1)}
+    for name, place in zip(names, _apart([reached[name] for name in names], sheet.columns), strict=True):
+        if place >= 0:
+            drawn[place] = marks[name]
+    return [f"  {'':<22} {''.join(drawn)}  {begin:.6g} to {time[-1]:.6g}"], marks
+
+
+def _apart(shares: list[float], columns: int) -> list[int]:
+    """A column of its own for each rising share of a line; negative where there are not enough."""
+    places: list[int] = []
+    for share in shares:
+        places.append(max(int(share * columns), places[-1] + 1 if places else 0))
+    limit = columns
+    for index in reversed(range(len(places))):
+        limit = places[index] = min(places[index], limit - 1)
+    return places

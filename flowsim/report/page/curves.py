@@ -1,0 +1,260 @@
+"""What is drawn over time, as numbers: each figure from the variables that it needs, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...problem.data.samples import Floats
+from ..summary import spread
+from .run import Run, long_name, number
+
+#: More clusters than this have no curve of their own.
+OWN_CURVES = 12
+QUARTILES = (0.25, 0.5, 0.75)
+SPREAD = (0.05, *QUARTILES, 0.95)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """x, y: labels of the axes. curves: each with a `name`, a `tone` (a colour of the palette) and either `y` or both
+    `low` and `high`, a band. said: what the figure shows, for those who cannot see it."""
+
+    key: str
+    title: str
+    x: str
+    y: str
+    at: Floats
+    curves: list[dict[str, Any]]
+    said: str
+    caption: str = ""
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A figure that the file does not allow, and why."""
+
+    key: str
+    title: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """variables: the first that the file has is drawn. draw: (run, variable) -> what to put into a Figure."""
+
+    key: str
+    title: str
+    variables: tuple[str, ...]
+    draw: Callable[[Run, xr.DataArray], dict[str, Any]]
+    group: str = ""
+
+
+def figures(run: Run) -> Iterator[Figure | Absent]:
+    """Every figure over time, in the order of the page."""
+    for kind in KINDS:
+        found = run.trajectory if not kind.group else _group(run, kind.group)
+        name = next((name for name in kind.variables if name in found and found[name].size), None)
+        if name is None:
+            yield Absent(kind.key, kind.title, f"{_listed(kind)} {_why(kind)}")
+        else:
+            drawn = kind.draw(run, found[name])
+            yield Figure(kind.key, kind.title, x=long_name(run.clock), at=run.clock.values, **drawn)
+
+
+def _median(variable: xr.DataArray) -> Floats:
+    return spread(variable, (0.5,))[0]
+
+
+def _group(run: Run, name: str) -> xr.Dataset:
+    if name not in run.tree.children:
+        return xr.Dataset()
+    found = run.tree.children[name].to_dataset()
+    return found.sel(time=run.trajectory["time"].values)
+
+
+def _listed(kind: Kind) -> str:
+    names = " or ".join(kind.variables)
+    return f"group {kind.group} with {names}" if kind.group else names
+
+
+def _why(kind: Kind) -> str:
+    return (
+        "is not in this file."
+        if kind.group
+        else "is not in this file: it was left out of observe.variables, or this problem does not have it."
+    )
+
+
+def _band(name: str, low: Floats, high: Floats, tone: int, faint: bool = False) -> dict[str, Any]:
+    return {"name": name, "low": low, "high": high, "tone": tone, "faint": faint}
+
+
+def _line(name: str, y: Floats, tone: int, dash: str = "solid") -> dict[str, Any]:
+    return {"name": name, "y": y, "tone": tone, "dash": dash}
+
+
+def _over(run: Run, what: str) -> str:
+    return f"{what} of all members" if run.is_ensemble else what
+
+
+def _from_to(name: str, values: Floats) -> str:
+    there = values[~np.isnan(values)]
+    return f"{name}: from {number(there[0])} to {number(there[-1])}." if len(there) else f"{name}: no values."
+
+
+def _short(variable: xr.DataArray) -> str:
+    """Of a long name what stands before its semicolon, the rest being about special cases."""
+    return long_name(variable).partition(";")[0]
+
+
+def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
+    lower, median, upper = spread(cosine.max("cluster"), QUARTILES)
+    return {
+        "y": f"largest {long_name(cosine)}",
+        "curves": [
+            _band("quartiles", lower, upper, 0),
+            _line(f"median over the {_over(run, 'neurons')}", median, 0),
+        ],
+        "said": _from_to("Median over the neurons of the largest cosine with any centre", median),
+    }
+
+
+def _loss(run: Run, log_loss: xr.DataArray) -> dict[str, Any]:
+    lower, median, upper = spread(log_loss, QUARTILES)
+    members = [_band("quartiles of the members", lower, upper, 1)] if run.is_ensemble else []
+    return {
+        "y": long_name(log_loss),
+        "curves": [*members, _line("median of the members" if members else "training loss", median, 1)],
+        "said": _from_to(f"The {long_name(log_loss)}", median),
+        "log": log_loss.name == "loss",
+    }
+
+
+def _norms(run: Run, log_norm: xr.DataArray) -> dict[str, Any]:
+    least, lower, median, upper, largest = spread(log_norm, SPREAD)
+    return {
+        "y": long_name(log_norm),
+        "curves": [
+            _band("5 % to 95 %", least, largest, 2, faint=True),
+            _band("quartiles", lower, upper, 2),
+            _line(f"median over the {_over(run, 'neurons')}", median, 2),
+        ],
+        "said": _from_to(f"Median over the neurons of the {long_name(log_norm)}", median),
+    }
+
+
+def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
+    clusters = mass.sizes["cluster"]
+    if clusters > OWN_CURVES:
+        lower, median, upper = spread(mass, QUARTILES)
+        curves = [_band("quartiles of the clusters", lower, upper, 0), _line("median of the clusters", median, 0)]
+    else:
+        dashes = ("solid", "dash", "dot")
+        curves = [
+            _line(f"cluster {cluster_name(run, k)}", _median(mass.isel(cluster=k)), k, dashes[k // 6 % 3])
+            for k in range(clusters)
+        ]
+    if "void_mass" in run.trajectory:
+        curves.append(_line("neurons with no target", _median(run.trajectory["void_mass"]), -1, "dashdot"))
+    total = _median(mass.sum("cluster", skipna=False))
+    return {
+        "y": _short(mass),
+        "curves": curves,
+        "said": _from_to("Sum of squared norms of all neurons with a target", total),
+        "caption": "Medians of the members." if run.is_ensemble else "",
+        "log": True,
+    }
+
+
+def cluster_name(run: Run, cluster: int) -> str:
+    """The cluster's index, with its label where that is +1 or -1."""
+    if "cluster_label" not in run.trajectory.coords:
+        return str(cluster)
+    labels = run.trajectory["cluster_label"].values
+    label = labels.reshape(-1, labels.shape[-1])[0][cluster]
+    return f"{cluster} ({'+' if label > 0 else '−'})" if label in (-1, 1) else str(cluster)
+
+
+def _per_sample(name: str, tone: int) -> Callable[[Run, xr.DataArray], dict[str, Any]]:
+    def draw(run: Run, values: xr.DataArray) -> dict[str, Any]:
+        if "quantile" in values.dims:
+            return _from_quantiles(values, tone)
+        least, low, lower, median, upper, high, largest = spread(values, (0.0, 0.05, *QUARTILES, 0.95, 1.0))
+        return {
+            "y": _short(values),
+            "curves": [
+                _band("smallest to largest", least, largest, tone, faint=True),
+                _band("5 % to 95 %", low, high, tone, faint=True),
+                _band("quartiles", lower, upper, tone),
+                _line(f"median over the {_over(run, 'samples')}", median, tone),
+            ],
+            "said": _from_to(f"Median {name} over the samples", median) + " " + _from_to(f"Smallest {name}", least),
+        }
+
+    return draw
+
+
+def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
+    """Where only quantiles per cluster were kept, their range over the clusters."""
+    least, largest = spread(values.isel(quantile=0), (0.0,))[0], spread(values.isel(quantile=-1), (1.0,))[0]
+    low, middle, high = spread(values.sel(quantile=0.5), (0.0, 0.5, 1.0))
+    return {
+        "y": _short(values),
+        "curves": [
+            _band("smallest to largest sample", least, largest, tone, faint=True),
+            _band("medians of the clusters", low, high, tone),
+            _line("median of those medians", middle, tone),
+        ],
+        "said": _from_to("Median over the clusters of their median samples", middle),
+        "caption": "The run kept quantiles per cluster in place of single samples.",
+    }
+
+
+def _accuracy(run: Run, accuracy: xr.DataArray) -> dict[str, Any]:
+    names = ("accuracy", "clean_accuracy", "noisy_accuracy", "binary_accuracy")
+    curves = [
+        _line(long_name(run.trajectory[name]), _median(run.trajectory[name]), tone, dash)
+        for tone, (name, dash) in enumerate(zip(names, ("solid", "dash", "dot", "dashdot"), strict=True))
+        if name in run.trajectory
+    ]
+    return {
+        "y": long_name(accuracy) if len(curves) == 1 else "accuracy",
+        "curves": curves,
+        "said": _from_to("Accuracy on the training labels", curves[0]["y"]),
+        "caption": "Medians of the members." if run.is_ensemble else "",
+    }
+
+
+def _steps(run: Run, step: xr.DataArray) -> dict[str, Any]:
+    lower, median, upper = spread(step.where(step > 0), QUARTILES)
+    members = [_band("quartiles of the members", lower, upper, 3)] if run.is_ensemble else []
+    name = "median of the members" if members else "step size"
+    return {
+        "y": long_name(step),
+        "curves": [*members, _line(name, median, 3)],
+        "said": _from_to("Step size of the solver", median),
+        "log": True,
+    }
+
+
+KINDS = (
+    Kind("loss", "Loss", ("log10_loss", "loss"), _loss),
+    Kind("alignment", "Alignment", ("cosine",), _alignment),
+    Kind("norms", "Norms", ("log_norm",), _norms),
+    Kind("mass", "Mass per cluster", ("cluster_mass",), _mass),
+    Kind("margins", "Margins", ("margin", "margin_quantile"), _per_sample("margin", 4)),
+    Kind(
+        "loss_derivatives",
+        "Loss derivatives",
+        ("loss_derivative", "loss_derivative_quantile"),
+        _per_sample("loss derivative", 5),
+    ),
+    Kind("accuracy", "Accuracy", ("accuracy",), _accuracy),
+    Kind("steps", "Solver step size", ("step_size",), _steps, group="numerics"),
+)

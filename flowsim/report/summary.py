@@ -1,0 +1,89 @@
+"""A result in few numbers: where its phases are, what it ends with, and what many values have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..analysis import phases
+from ..problem.data.samples import Floats, Integers
+
+QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+COUNTS = ("steps", "rejections", "evaluations")
+FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
+
+
+#: What is said of a result whose attributes do not say it.
+UNSAID = {
+    "title": "",
+    "scenario": "",
+    "status": "unknown",
+    "status_cause": "the file does not say how the run ended",
+    "status_remedy": "",
+    "warnings": "",
+    "engine": "unknown",
+    "solver": "unknown",
+    "flow_coordinates": "unknown",
+    "wall_time": np.nan,
+}
+
+
+def completed(tree: xr.DataTree) -> xr.DataTree:
+    """The result, and where somebody has kept a part of it only, groups and attributes in place of those that are gone.
+
+    Phases are found again from the variables that are there; what the solver did is not known any more.
+    """
+    root = tree.to_dataset()
+    groups = {f"/{name}": node.to_dataset(inherit=False) for name, node in tree.children.items()}
+    groups["/"] = root.assign_attrs({**UNSAID, **root.attrs})
+    if "/phases" not in groups:
+        groups["/phases"] = phases(root)
+    if "/numerics" not in groups:
+        members = root["seed"].size if "seed" in root.dims else 0
+        stop_time = ("seed", np.full(members, float(root["time"][-1])))
+        groups["/numerics"] = xr.Dataset({"stop_time": stop_time} if members else {})
+    if "seed" in root.dims and "/final" not in groups:
+        groups["/final"] = root.isel(time=-1).drop_vars("time")
+    return xr.DataTree.from_dict(groups)
+
+
+def spread(variable: xr.DataArray, shares: tuple[float, ...]) -> Floats:
+    """(share, time): quantiles over all other dimensions, of the values that exist."""
+    rows = variable.transpose("time", ...).values.reshape(variable.sizes["time"], -1)
+    found = np.full((len(rows), len(shares)), np.nan)
+    for place, row in enumerate(rows):
+        there = row[~np.isnan(row)]
+        if len(there):
+            with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
+                found[place] = np.quantile(there, shares)
+    return found.T
+
+
+def evenly(count: int, most: int) -> Integers:
+    """At most so many of the first `count` indices, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def phase_instants(tree: xr.DataTree) -> dict[str, Floats]:
+    """The instant of each phase; of an ensemble (seed,)."""
+    instants = tree.children["phases"].to_dataset()["instant"]
+    return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
+
+
+def final(tree: xr.DataTree) -> dict[str, Floats]:
+    """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
+    if "seed" in tree.dims:
+        return last_values(tree.children["final"].to_dataset())
+    counts = tree.children["numerics"].to_dataset().isel(time=-1)
+    found = last_values(tree.to_dataset().isel(time=-1))
+    return found | {name: counts[name].values for name in COUNTS if name in counts}
+
+
+def last_values(last: xr.Dataset) -> dict[str, Floats]:
+    """Those of them that a dataset without `time` has."""
+    values = {name: last[name].values for name in (*FIRST, *COUNTS) if name in last}
+    if "cosine" in last and last.sizes["cluster"]:
+        best = last["cosine"].max("cluster").transpose(..., "neuron").values
+        for name, share in QUARTILES.items():
+            values[f"best cosine, {name}"] = np.quantile(best, share, axis=-1)
+    return values

@@ -1,0 +1,88 @@
+"""A real browser, headless and offline."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.made import ensemble, made, on_loss_clock, without
+
+from flowsim.report.page import write_report
+
+SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+#: Seconds within which a page is drawn.
+PATIENCE = 60
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    pytest.importorskip("plotly", reason="Plotly is not installed")
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for switch in (*SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages about results that no solver made."""
+    pytest.importorskip("plotly", reason="Plotly is not installed")
+    folder = tmp_path_factory.mktemp("pages")
+    results = {
+        "one": [made()],
+        "two": [made(), made(seed=1, instants=7)],
+        "ensemble": [ensemble()],
+        "loss_clock": [on_loss_clock()],
+        "clocks": [made(), on_loss_clock()],
+        "part": [without(made(), "cosine", "margin")],
+    }
+    found = {}
+    for name, trees in results.items():
+        files = [folder / f"{name}{index}.nc" for index in range(len(trees))]
+        for file, tree in zip(files, trees, strict=True):
+            tree.to_netcdf(file)
+        found[name] = folder / f"{name}.html"
+        write_report(files, found[name])
+    return found
+
+
+@pytest.fixture
+def opened(chromium: Any, pages: dict[str, Path]) -> Callable[..., Any]:
+    """Open a page of that name, and wait until it is drawn."""
+
+    def open_page(name: str, width: int = 1280, scheme: str = "light") -> Any:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        chromium.get("about:blank")
+        chromium.get_log("browser")
+        chromium.get_log("performance")
+        chromium.get(pages[name].as_uri())
+        WebDriverWait(chromium, PATIENCE).until(lambda it: it.execute_script("return document.body.dataset.ready"))
+        return chromium
+
+    return open_page
