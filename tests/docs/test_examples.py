@@ -96,7 +96,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in SCENARIOS.items():
         (folder / f"{name}.toml").write_text(text)
     flowsim.run(flowsim.load(folder / "run.toml"), folder / "run.nc")
-    for name in ("a.nc", "b.nc"):
+    for name in ("a.nc", "b.nc", "flow.nc", "descent.nc"):
         (folder / name).write_bytes((folder / "run.nc").read_bytes())
     return folder
 
@@ -113,17 +113,24 @@ def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
         elif language == "python":
             exec(compile(text, f"{page.name}", "exec"), names)
         else:
-            for line in text.splitlines():
-                run_command(line)
+            for line in text.replace("\\\n", "").splitlines():
+                run_command(line, at_full_size="papers" in page.parts)
 
 
-def run_command(line: str) -> None:
+def run_command(line: str, at_full_size: bool) -> None:
+    """at_full_size: whether runs are those of papers, which have tests of their own; they are only checked here."""
     if line.startswith(ELSEWHERE) or not line.strip():
         return
     words = shlex.split(line, comments=True)
     assert words[0] == "flowsim", f"do not know how to try: {line}"
+    if at_full_size and words[1] not in ("list", "new"):
+        if words[1] == "run":
+            output = words.index("-o") if "-o" in words else len(words)
+            assert main(["check", *words[2:output], *words[output + 2 :]]) == 0, line
+        return
     if words[1] == "new" and Path(f"{words[2]}.toml").exists():
         Path(f"{words[2]}.toml").unlink()
-    if words[1:2] == ["run"] and "-o" not in words and "--resume" not in words:
-        Path(words[2]).with_suffix(".nc").unlink(missing_ok=True)
+    if words[1] == "run" and "--resume" not in words:
+        output = words[words.index("-o") + 1] if "-o" in words else Path(words[2]).with_suffix(".nc").name
+        Path(output).unlink(missing_ok=True)
     assert main(words[1:]) == EXIT_CODES.get(line.strip(), 0), line

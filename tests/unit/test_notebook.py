@@ -71,7 +71,7 @@ def test_flow_of_an_ensemble_shows_how_many_reached_a_phase():
 
 
 def test_flow_of_nothing_shows_a_table_without_rows():
-    assert rows(made().to_dataset()[["accuracy"]].flow._repr_html_()) == [["phase", "instant", "definition"]]
+    assert rows(made().to_dataset()[["void_mass"]].flow._repr_html_()) == [["phase", "instant", "definition"]]
 
 
 @pytest.mark.parametrize("word", ["<b>", "a & b", '"', "</pre>"])

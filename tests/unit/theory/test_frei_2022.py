@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.descent import descended, group
 
 import flowsim
+from flowsim.cli.glance import Sheet
 from flowsim.cli.page import text
 from flowsim.observe import Setting
 from flowsim.problem import reduce
@@ -208,7 +209,7 @@ def test_what_does_not_hold_outside_of_the_assumptions_says_so_and_why_in_file_a
     assert set(found["note"].values[found["holds"].values]) == {""}
     assert (
         "    assumed: output weights of size 1/sqrt(m) = 0.1581; with C = 4, the least that (A7) allows: (A1)"
-        in text(tree)
+        in text(tree, Sheet())
     )
 
 
