@@ -165,12 +165,19 @@ def _over_time(runs: Sequence[Run], drawn: Sequence[Sequence[Figure | Absent]]) 
         _columns(runs, [_still(index, figure) for index, figure in enumerate(kinds)])
         for kinds in zip(*drawn, strict=True)
     ]
+    shading = "".join(_shading(run, len(runs) > 1) for run in runs)
     choice = (
         '<p><label><input type="checkbox" id="log"> logarithmic time</label></p>'
-        "<p>Dotted lines are the phases, with their numbers above.</p>"
+        f"<p>Dotted lines are the phases, with their numbers above.{shading}</p>"
     )
     grid = "grid" if len(runs) == 1 else "rows"
     return f'<section id="over"><h2>Over time</h2>{choice}<div class="{grid}">{"".join(rows)}</div></section>'
+
+
+def _shading(run: Run, named: bool) -> str:
+    """What the shading of a run's plots tells apart."""
+    names = escape(", ".join(part.name.replace("_", "-") for part in run.parts))
+    return f" Shading tells the parts{f' of {escape(run.name)}' if named else ''} apart: {names}." if names else ""
 
 
 def _still(index: int, figure: Figure | Absent) -> str:
@@ -206,6 +213,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
             "clock": long_name(run.clock),
             "logarithms": run.clock.name == "log10_time",
             "phases": marks,
+            "parts": [{"from": part.begin, "to": part.end} for part in run.parts],
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
             "frames": moved if isinstance(moved, dict) else None,
         }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...analysis.spans import Span, spans
 from ...errors import UsageError
 from ...problem.data.samples import Floats
 from ..summary import completed, evenly
@@ -71,6 +72,12 @@ class Run:
         """Where an instant lies on the clock."""
         with np.errstate(divide="ignore"):
             return float(np.log10(instant)) if self.clock.name == "log10_time" else instant
+
+    @property
+    def parts(self) -> list[Span]:
+        """The consecutive parts of the trajectory, on the clock."""
+        found = spans(self.tree.to_dataset())
+        return [Span(part.name, self.on_clock(part.begin), self.on_clock(part.end)) for part in found]
 
     @property
     def phases(self) -> list[Phase]:

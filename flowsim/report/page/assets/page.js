@@ -97,10 +97,17 @@
       else labels.push({ at: place(phase.at), text: String(phase.number) });
     }
     const quiet = style("--quiet");
+    const lines = phases.map((phase) => ({
+      type: "line", yref: "paper", y0: 0, y1: 1, x0: phase.at, x1: phase.at, line: { color: quiet, width: 1, dash: "dot" },
+    }));
+    // Every other part of the trajectory is shaded; a logarithmic axis begins at the first time it can show
+    const first = logarithmic ? 10 ** seen[0] : figure.at[0];
+    const shades = run.parts.filter((part, index) => index % 2 === 0 && part.to > first).map((part) => ({
+      type: "rect", yref: "paper", y0: 0, y1: 1, x0: Math.max(part.from, first), x1: part.to,
+      fillcolor: quiet, opacity: 0.12, line: { width: 0 }, layer: "below",
+    }));
     return {
-      shapes: phases.map((phase) => ({
-        type: "line", yref: "paper", y0: 0, y1: 1, x0: phase.at, x1: phase.at, line: { color: quiet, width: 1, dash: "dot" },
-      })),
+      shapes: [...shades, ...lines],
       annotations: labels.map((label) => ({
         x: label.at, text: label.text, yref: "paper", y: 1, yanchor: "bottom", showarrow: false, font: { color: quiet },
       })),
