@@ -12,7 +12,7 @@ import flowsim
 project = "flowsim"
 release = version = flowsim.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
-exclude_patterns = ["_build", "generated"]  # what is generated is included by a page, not a page itself
+exclude_patterns = ["benchmarks", "_build", "generated"]  # what is generated is included by a page, not a page itself
 html_theme = "furo"
 html_title = "flowsim"
 smartquotes = False  # TOML strings are quoted straight
