@@ -14,24 +14,23 @@ def sliding_pairs(instant: Instant) -> Floats:
     """(…): how many pairs of neuron and sample slide; equal samples count each."""
     sliding = instant.snapshot.sliding
     assert sliding is not None
-    reduced = instant.setting.reduced
-    multiplicity = np.bincount(reduced.representative, minlength=len(reduced.targets))
-    return np.asarray((sliding @ multiplicity).sum(axis=-1), dtype=float)
+    return np.asarray((sliding @ instant.setting.multiplicity).sum(axis=-1))
 
 
 def gates(instant: Instant) -> Floats:
     """(…, m, n'): 1 where a neuron is active on a sample, 0 where it is not; where it slides, what holds it there."""
-    reduced, snapshot = instant.setting.reduced, instant.snapshot
+    problem, reduced, snapshot = instant.setting.problem, instant.setting.reduced, instant.snapshot
     gate = np.asarray(snapshot.direction @ reduced.inputs.T > 0, dtype=float)
     if snapshot.sliding is None:
         return gate
     pull = -reduced.sample_weight * instant.derivative
+    # of its own output for every neuron: (…, m, n')
+    pulls = (
+        pull[..., problem.neuron_output, :] if problem.loss.classes else np.broadcast_to(pull[..., None, :], gate.shape)
+    )
     for place in np.argwhere(snapshot.sliding.any(axis=-1)):
-        row, when = tuple(place), tuple(place[:-1])
-        own = (
-            pull[(*when, instant.setting.problem.neuron_output[place[-1]])] if pull.ndim > len(when) + 1 else pull[when]
-        )
-        gate[row] = _held(gate[row], snapshot.sliding[row], own, instant)
+        row = tuple(place)
+        gate[row] = _held(gate[row], snapshot.sliding[row], pulls[row], instant)
     return gate
 
 

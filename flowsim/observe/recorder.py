@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,13 @@ class Selection:
             values[name] = seen
         return values
 
+    def observe_all(self, setting: Setting, snapshots: Snapshot) -> Iterator[tuple[slice, dict[str, Floats]]]:
+        """The same of as many instants as there are, in batches: (which of them, their values)."""
+        count = len(snapshots.time)
+        for begin in range(0, count, setting.batch):
+            part = slice(begin, min(begin + setting.batch, count))
+            yield part, self.observe(Instant(setting, snapshots[part]))
+
 
 def _absence(name: str, applicable: Iterable[str]) -> str:
     needs = OBSERVABLES[name].needs
@@ -213,26 +220,17 @@ class Recorder:
         return self._log_losses[1]
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
-        self.keep_all(Snapshot.stack([snapshot]), {name: np.array([getattr(report, name)]) for name in NUMERICS})
-
-    def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
-        """Keep many instants, at least one, in the order of their leading axis; numerics: name -> (T,)."""
-        for begin in range(0, len(snapshots.time), self.setting.batch):
-            self._observe(snapshots[begin : begin + self.setting.batch])
-        for name in NUMERICS:
-            self._numerics.setdefault(name, []).extend(numerics[name].tolist())
-
-    def _observe(self, snapshots: Snapshot) -> None:
-        instant = Instant(self.setting, snapshots)
-        first = self._log_losses[0] if self._times else float(instant.log_loss[0])
-        self._log_losses = first, float(instant.log_loss[-1])
+        instant = Instant(self.setting, Snapshot.stack([snapshot]))
+        log_loss = float(instant.log_loss[0])
+        self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
         for name, values in self.selection.observe(instant).items():
-            self._variables.setdefault(name, []).extend(values)
-        due = np.arange(len(self._times), len(self._times) + len(snapshots.time)) % _stride(self.scenario) == 0
-        lifted = zip(*self.setting.reduced.lift(snapshots.direction[due]), strict=True)
-        self._weights += [next(lifted) if held else None for held in due]
-        self._times += snapshots.time.tolist()
-        self._latest = snapshots[-1]
+            self._variables.setdefault(name, []).append(values[0])
+        for name in NUMERICS:
+            self._numerics.setdefault(name, []).append(getattr(report, name))
+        due = len(self._times) % _stride(self.scenario) == 0
+        self._weights.append(self.setting.reduced.lift(snapshot.direction) if due else None)
+        self._times.append(float(snapshot.time))
+        self._latest = snapshot
 
     def thin(self) -> None:
         kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]

@@ -15,6 +15,7 @@ from ..analysis.member import member
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
+from .summary import evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
 MAX_INSTANTS = 500
@@ -46,7 +47,7 @@ class Band:
     @classmethod
     def of(cls, label: str, values: Floats, group: str = "") -> Band:
         """values (T, N), NaN where there is none"""
-        return cls(label, spread(values), values.shape[1], group)
+        return cls(label, quantiles(values, SHARES), values.shape[1], group)
 
     @property
     def median(self) -> Floats:
@@ -96,7 +97,7 @@ class Source:
         if not kept:
             raise UsageError("this result has no instants to draw")
         name = "iteration" if "iteration" in self.trajectory.coords else "time"
-        index = np.unique(np.linspace(0, kept - 1, min(kept, MAX_INSTANTS)).round().astype(int))
+        index = evenly(kept, MAX_INSTANTS)
         return Clock(self.label(name), index, self.trajectory[name].values[index].astype(float))
 
     def on_clock(self, time: float) -> float:
@@ -175,18 +176,6 @@ class Source:
         if kept.get("variables", "default") != "default":
             return f"it needs {name}, which was not kept; add it to observe.variables and run again"
         return f"it needs {name}, which this result does not have: see flowsim check for what its problem has"
-
-
-def spread(values: Floats) -> Floats:
-    """(SHARES, T): quantiles over the second axis of values (T, N), of those that are not NaN."""
-    ordered = np.sort(values, axis=1)
-    count = (~np.isnan(ordered)).sum(axis=1)
-    place = np.array(SHARES)[:, None] * np.maximum(count - 1, 0)
-    below = np.floor(place).astype(int)
-    above, rows = np.minimum(below + 1, np.maximum(count - 1, 0)), np.arange(len(values))
-    low, high, share = ordered[rows, below], ordered[rows, above], place - below
-    with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
-        return np.where(share == 0, low, low + share * (high - low))
 
 
 def pooled(values: Floats, mask: Booleans | None = None) -> Floats:

@@ -49,14 +49,21 @@ def completed(tree: xr.DataTree) -> xr.DataTree:
 
 def spread(variable: xr.DataArray, shares: tuple[float, ...]) -> Floats:
     """(share, time): quantiles over all other dimensions, of the values that exist."""
-    rows = variable.transpose("time", ...).values.reshape(variable.sizes["time"], -1)
-    found = np.full((len(rows), len(shares)), np.nan)
-    for place, row in enumerate(rows):
-        there = row[~np.isnan(row)]
-        if len(there):
-            with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
-                found[place] = np.quantile(there, shares)
-    return found.T
+    return quantiles(variable.transpose("time", ...).values.reshape(variable.sizes["time"], -1), shares)
+
+
+def quantiles(values: Floats, shares: tuple[float, ...]) -> Floats:
+    """(share, T): over the second axis of values (T, N), of those that are not NaN."""
+    if not values.shape[1]:
+        return np.full((len(shares), len(values)), np.nan)
+    ordered = np.sort(values, axis=1)
+    last = np.maximum((~np.isnan(ordered)).sum(axis=1) - 1, 0)
+    place = np.array(shares)[:, None] * last
+    below = np.floor(place).astype(int)
+    rows, share = np.arange(len(values)), place - below
+    low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
+    with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
+        return np.where(share == 0, low, low + share * (high - low))
 
 
 def evenly(count: int, most: int) -> Integers:

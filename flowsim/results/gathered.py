@@ -95,8 +95,7 @@ class Gathered:
     def put(self, member: int, setting: Setting, selection: Selection, flown: Flown) -> None:
         """Fill in a member's arrays: what is observed of the instants it reached, and of where it stopped."""
         reached, mine = len(flown.snapshot.time), self.trajectory
-        parts = [slice(begin, min(begin + setting.batch, reached)) for begin in range(0, reached, setting.batch)]
-        observed = [selection.observe(Instant(setting, flown.snapshot[part])) for part in parts]
+        observed = [*selection.observe_all(setting, flown.snapshot)]
         last = selection.observe(Instant(setting, Snapshot.stack([flown.last])))
         slots = mine.kept_weights[:-1]
         there = np.flatnonzero(slots < reached)
@@ -106,7 +105,7 @@ class Gathered:
         with self.writing:
             if reached < len(mine.time):
                 self._clear(member)
-            for part, values in zip(parts, observed, strict=True):
+            for part, values in observed:
                 for name, array in mine.variables.items():
                     array[member, part] = values[name]
             for name in mine.variables:

@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 import flowsim
 from flowsim.report.plots import margins
-from flowsim.report.source import MAX_INSTANTS, SHARES, Source, spread
+from flowsim.report.source import MAX_INSTANTS, SHARES, Source
+from flowsim.report.summary import quantiles
 
 
 @given(
@@ -20,11 +21,11 @@ from flowsim.report.source import MAX_INSTANTS, SHARES, Source, spread
 def test_the_spread_is_numpy_s_quantiles_of_what_is_there(values):
     values[:, 0] = np.nan_to_num(values[:, 0])
     expected = np.nanquantile(values, SHARES, axis=1)
-    np.testing.assert_allclose(spread(values), expected, atol=1e-9 * np.nanmax(np.abs(values)))
+    np.testing.assert_allclose(quantiles(values, SHARES), expected, atol=1e-9 * np.nanmax(np.abs(values)))
 
 
 def test_where_nothing_is_there_the_spread_is_nan():
-    assert np.isnan(spread(np.full((2, 3), np.nan))).all()
+    assert np.isnan(quantiles(np.full((2, 3), np.nan), SHARES)).all()
 
 
 @given(st.integers(1, 3000))
