@@ -17,6 +17,7 @@ COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
     "iteration": "iteration of descent; time is step x iteration",
+    "step": "step size of descent",
     "neuron_sign": "sign of the neuron's output weight at time 0",
     "neuron_output": "index of the output that the neuron is part of; only where every cluster has an output",
     "target_cluster": "of the centres that pull the neuron, the one with the largest positive cosine at time 0; -1 in the "
@@ -37,6 +38,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
     "iteration": ("time",),
+    "step": (),
     "neuron_sign": ("neuron",),
     "neuron_output": ("neuron",),
     "target_cluster": ("neuron",),
@@ -87,11 +89,12 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
 
 
 def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
-    """The trajectory of descent with the iteration of each instant; any other as it is."""
+    """The trajectory of descent with the iteration of each instant and the step size; any other as it is."""
     if scenario.flow.step is None:
         return root
     iteration = np.rint(root["time"].values / scenario.flow.step).astype(np.int64)
-    return root.assign_coords(iteration=_named("iteration", iteration))
+    step = np.asarray(scenario.flow.step)
+    return root.assign_coords(iteration=_named("iteration", iteration), step=_named("step", step))
 
 
 def final(values: Mapping[str, Any], known: Mapping[str, Any]) -> xr.Dataset:
