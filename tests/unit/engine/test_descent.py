@@ -211,7 +211,8 @@ def test_time_is_step_times_iteration_exactly(small):
     run = flowsim.run(small(flow={"method": "gradient_descent", "step": 0.1, "iterations": 77}))
     assert (run["iteration"].values == [0, 8, 15, 23, 31, 38, 46, 54, 62, 69, 77]).all()
     assert (run["time"].values == 0.1 * run["iteration"].values).all()
-    assert run["step"].shape == () and run["step"].item() == run.attrs["step"] == 0.1
+    assert run["step"].shape == ()
+    assert run["step"].item() == run.attrs["step"] == 0.1
     assert (run["numerics/steps"].values == run["iteration"].values).all()
     assert (run["numerics/step_size"].values == 0.1).all()
     assert (run.attrs["engine"], run.attrs["solver"], run.attrs["method"]) == (
