@@ -70,8 +70,10 @@ def sparkline(values: Floats, plain: bool = False) -> str:
         return " " * len(values)
     low, high = values[finite].min(), values[finite].max()
     if high > low:
-        # halved, since the distance of two floats may be no float
-        share = (values[finite] / 2 - low / 2) / (high / 2 - low / 2)
+        # scaled by a power of two, since the distance of two floats may be too large or too small for one
+        _, exponent = np.frexp(max(abs(low), abs(high)))
+        scaled, low, high = (np.ldexp(number, -exponent - 1) for number in (values[finite], low, high))
+        share = (scaled - low) / (high - low)
         level = np.minimum(share * len(levels), len(levels) - 1).astype(int)
     else:
         level = np.zeros(finite.sum(), int)

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.made import ensemble, made, without
 
@@ -30,6 +30,7 @@ def test_a_sparkline_is_as_long_as_its_values_and_rises_where_they_do(values, pl
     assert levels == sorted(levels)
 
 
+@example(values=np.array([0.0, 5e-324]))
 @given(values=st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=50, unique=True).map(np.array))
 def test_a_sparkline_reaches_from_the_lowest_level_to_the_highest(values):
     line = sparkline(values)
