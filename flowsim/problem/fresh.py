@@ -1,4 +1,4 @@
-"""Test data: new samples from the distribution of the training data."""
+"""New samples from the distribution of the training data: test data, and batches of the population."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from dataclasses import replace
 
 from ..errors import UsageError
 from ..scenario import Scenario
-from .data import SOURCES, Samples
+from ..scenario.data import SparseCoding
+from .data import SOURCES, Samples, sparse_coding
 from .streams import stream
 
 #: The kinds of data that are drawn from a distribution.
-DRAWN = ("gaussian_mixture", "xor")
+DRAWN = ("gaussian_mixture", "xor", "sparse_coding")
 
 
-def fresh(scenario: Scenario, samples: Samples, count: int) -> Samples:
+def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test") -> Samples:
     """So many samples around the centres of `samples`, clusters drawn uniformly, noise and label noise as in training.
 
-    Everything but the centres is drawn anew, from a stream of its own; the same call gives the same samples.
+    Everything but the centres, and of sparse coding w*, is drawn anew, from a stream of its own for each purpose; the same
+    call gives the same samples.
     Raises UsageError where the training data come from no distribution.
     """
     data = scenario.data
     if data.kind not in DRAWN:
         raise UsageError(f'data of kind "{data.kind}" come from no distribution that new samples could be drawn from')
-    update = {
-        "data": data.model_copy(update={"samples": count, "balanced": False}),
-        "seed": int(stream(scenario.single_seed, "test").integers(2**63)),
-    }
+    seed = int(stream(scenario.single_seed, purpose).integers(2**63))
+    if isinstance(data, SparseCoding):
+        assert samples.label_weight is not None
+        return sparse_coding.coded(
+            data.model_copy(update={"samples": count}), samples.centers, samples.label_weight, seed
+        )
+    update = {"data": data.model_copy(update={"samples": count, "balanced": False}), "seed": seed}
     drawn = SOURCES[data.kind](scenario.model_copy(update=update), None)
     # another seed may also have drawn other centres
     inputs = drawn.inputs + (samples.centers - drawn.centers)[drawn.sample_cluster]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..scenario import Scenario
-from ..scenario.data import Drawn
+from ..scenario.data import Drawn, SparseCoding
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
 from .data.samples import Floats, Integers
@@ -146,7 +146,7 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
 def _check_memory(scenario: Scenario) -> None:
     """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
     data, width = scenario.data, scenario.model.width
-    if not isinstance(data, Drawn):
+    if not isinstance(data, Drawn | SparseCoding):
         return
     sizes = {"data.samples": data.samples * data.dimension, "model.width": width * data.dimension}
     available = _physical_memory()

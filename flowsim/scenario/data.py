@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Broken, Count, Fraction, NonNegative, Positive, Section, refuse
+from .base import Broken, Count, Fraction, NonNegative, Positive, Section, as_tuple, refuse
 
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
@@ -161,6 +161,57 @@ class Xor(Drawn):
         return self
 
 
+class SparseCoding(Section):
+    """x = M z + noise with M orthogonal and z sparse; the label is the sign of <w*, z>. Centres are the columns of M times
+    the signs of w*, all labelled +1, and samples belong to none."""
+
+    kind: Literal["sparse_coding"]
+    dimension: Count = Field(100, description="number of features D, and of columns of M")
+    sparsity: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
+        4.0, description="k: P(|z_j| = 1/sqrt(k)) = k/dimension, independently for every j and with random signs"
+    )
+    large: NonNegative = Field(0.5, description="P(|z_j| = 1) = large/dimension")
+    basis: Basis = Field("random", description='M: "random" among all orthogonal matrices, or "axes", the identity')
+    label_weights: Annotated[tuple[Positive, Positive], as_tuple] = Field(
+        (1.0, 1.0), description="[a, b]: |w*_j| is uniform between these, its sign random"
+    )
+    noise: Noise = Field(Noise(total=0.1), description="gaussian noise of x; total is the paper's sigma_x")
+    spike_noise: NonNegative = Field(
+        0.0,
+        description="s: noise M e with e_j = +-k^-0.501, as often as gives variance s^2/dimension",
+    )
+    samples: Count = Field(400, description="number of training samples n")
+    supervision: ClassVar[Literal["class"]] = "class"
+
+    @property
+    def clusters(self) -> int:
+        return self.dimension
+
+    @property
+    def spike(self) -> float:
+        """Size of a coordinate of the spike noise that is not 0."""
+        return self.sparsity**-0.501
+
+    @property
+    def spike_probability(self) -> float:
+        return self.spike_noise**2 / self.spike**2 / self.dimension
+
+    @model_validator(mode="after")
+    def _rules(self) -> SparseCoding:
+        refuse(self._broken())
+        return self
+
+    def _broken(self) -> Iterator[Broken]:
+        if self.sparsity + self.large > self.dimension:
+            needs = f"sparsity + large = {self.sparsity + self.large:g}, as these are probabilities times dimension"
+            yield Broken("dimension", f"{self.dimension} is too small: it has to be at least {needs}", ("sparsity",))
+        if self.spike_probability > 1:
+            most = self.spike * self.dimension**0.5
+            yield Broken("spike_noise", f"{self.spike_noise:g} is too large; allowed: at most {most:.4g}", ("sparsity",))
+        if self.label_weights[0] > self.label_weights[1]:
+            yield Broken("label_weights", "the first number is to be at most the second")
+
+
 class Digits(Section):
     """Handwritten digits of scikit-learn, 8 x 8 pixels. A digit is a cluster; even ones are labelled +1, odd ones -1."""
 
@@ -195,4 +246,4 @@ class Table(Section):
         return None
 
 
-Data = Annotated[GaussianMixture | Xor | Digits | Table, Field(discriminator="kind")]
+Data = Annotated[GaussianMixture | Xor | SparseCoding | Digits | Table, Field(discriminator="kind")]

@@ -77,8 +77,8 @@ class Scenario(Section):
         return self
 
     def _broken(self) -> Iterator[Broken]:
-        if self.data.kind == "table" and self.loss.reduction == "per_cluster":
-            only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
+        if self.data.kind in ("table", "sparse_coding") and self.loss.reduction == "per_cluster":
+            only = f'"per_cluster" is not for data.kind = "{self.data.kind}"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":

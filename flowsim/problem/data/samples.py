@@ -18,7 +18,10 @@ Booleans = NDArray[np.bool_]
 class Samples:
     """inputs (n, d), targets (n,): what is trained on; sample_cluster (n,) with -1 where unknown, centers (K, d) with
     K = 0 where unknown, cluster_label (K,) +1/-1 (0 where a cluster has no majority). label (n,): +1/-1 or a real target,
-    label noise included, whatever the supervision. clean_targets (n,): the targets without label noise."""
+    label noise included, whatever the supervision. clean_targets (n,): the targets without label noise.
+
+    Of sparse coding: code (n, K), x = code @ centers + noise, and label_weight (K,), with which the label is the sign of
+    code @ label_weight. None elsewhere."""
 
     inputs: Floats
     targets: Floats
@@ -27,6 +30,8 @@ class Samples:
     cluster_label: Integers
     label: Floats
     clean_targets: Floats
+    code: Floats | None = None
+    label_weight: Floats | None = None
 
     @classmethod
     def supervised(

@@ -1,0 +1,65 @@
+"""Sparse coding, x = M z + noise (Allen-Zhu & Li 2022, Section 2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...scenario import Scenario
+from ...scenario.data import SparseCoding
+from ..streams import stream
+from .clusters import frame
+from .samples import Floats, Samples
+
+
+def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+    """The training set of a ``sparse_coding`` scenario. A centre is a column of M times the sign of its entry of w*."""
+    data, seed = scenario.data, scenario.single_seed
+    assert isinstance(data, SparseCoding)
+    centers = frame(data.dimension, data.dimension, data.basis, stream(seed, "centers"))
+    generator = stream(seed, "labels")
+    centers *= generator.choice([1.0, -1.0], size=(data.dimension, 1))
+    return coded(data, centers, generator.uniform(*data.label_weights, size=data.dimension), seed)
+
+
+def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) -> Samples:
+    """Samples of the dictionary `centers` (K, d); label_weight (K,): |w*|. A z with <w*, z> = 0 has no label and is drawn
+    anew."""
+    code, generator = np.zeros((data.samples, len(centers))), stream(seed, "data.code")
+    left = np.arange(data.samples)
+    while len(left):
+        code[left] = _codes(data, (len(left), len(centers)), generator)
+        left = left[np.abs(code[left] @ label_weight) <= 1e-9 * label_weight.max()]
+    label = np.sign(code @ label_weight)
+    inputs = (code + _spikes(data, code.shape, stream(seed, "data.spikes"))) @ centers
+    deviation = data.noise.standard_deviation(data.dimension)
+    if deviation > 0:
+        inputs += deviation * stream(seed, "data.noise").standard_normal(inputs.shape)
+    return Samples(
+        inputs=inputs,
+        targets=label,
+        sample_cluster=np.full(data.samples, -1),
+        centers=centers,
+        cluster_label=np.ones(len(centers), dtype=np.int64),
+        label=label,
+        clean_targets=label,
+        code=code,
+        label_weight=label_weight,
+    )
+
+
+def _codes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:
+    """Independent z_j: +-1 with probability large/d, +-1/sqrt(k) with probability k/d, else 0."""
+    luck, large = generator.random(shape), data.large / data.dimension
+    small = large + data.sparsity / data.dimension
+    size = np.where(luck < large, 1.0, np.where(luck < small, data.sparsity**-0.5, 0.0))
+    return size * _signs(shape, generator)
+
+
+def _spikes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:
+    if not data.spike_noise:
+        return np.zeros(shape)
+    return np.where(generator.random(shape) < data.spike_probability, data.spike, 0.0) * _signs(shape, generator)
+
+
+def _signs(shape: tuple[int, int], generator: np.random.Generator) -> Floats:
+    return 1.0 - 2.0 * generator.integers(2, size=shape)

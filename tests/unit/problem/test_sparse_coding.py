@@ -1,0 +1,94 @@
+"""Sparse coding: what the draws have to do with Section 2 of Allen-Zhu & Li 2022."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+import flowsim
+from flowsim.problem.fresh import fresh
+
+TEXT = """
+[data]
+kind = "sparse_coding"
+dimension = {dimension}
+sparsity = {sparsity}
+large = {large}
+samples = {samples}
+basis = "{basis}"
+label_weights = {weights}
+noise = {{ total = {noise} }}
+spike_noise = {spikes}
+[init]
+scale = 0.01
+[loss]
+kind = "logistic"
+"""
+
+
+def drawn(seed=0, **keys):
+    given = {"dimension": 40, "sparsity": 4.0, "large": 0.5, "samples": 2000, "basis": "random", "noise": 0.0}
+    text = TEXT.format(**{**given, "weights": [1.0, 1.0], "spikes": 0.0, **keys})
+    scenario = flowsim.loads(text, overrides={"seed": seed})
+    return scenario, flowsim.build(scenario).samples
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 1000), st.sampled_from(["random", "axes"]), st.sampled_from([[1.0, 1.0], [0.5, 2.0]]), st.booleans()
+)
+def test_labels_are_signs_of_the_code_and_inputs_its_image(seed, basis, weights, spikes):
+    _, samples = drawn(seed, basis=basis, weights=weights, samples=50, spikes=0.1 if spikes else 0.0)
+    dictionary = samples.centers
+    assert dictionary @ dictionary.T == pytest.approx(np.eye(40), abs=1e-12)
+    score = samples.code @ samples.label_weight
+    assert (score != 0).all()
+    assert samples.label == pytest.approx(np.sign(score))
+    assert set(np.round(np.abs(samples.code), 12).ravel()) <= {0.0, 0.5, 1.0}
+    left = np.abs(samples.inputs @ dictionary.T - samples.code)
+    assert set(np.round(left, 9).ravel()) <= ({0.0, round(4**-0.501, 9)} if spikes else {0.0})
+
+
+@pytest.mark.parametrize(("size", "probability"), [(1.0, 0.5 / 40), (0.5, 4 / 40)])
+def test_how_often_a_coordinate_is_large_and_small(size, probability):
+    # every value of w* is told apart, so that no z is drawn anew but z = 0, which biases by its known probability
+    _, samples = drawn(weights=[0.5, 2.0], samples=5000)
+    empty = (1 - 4.5 / 40) ** 40
+    count = int((np.abs(samples.code) == size).sum())
+    assert binomtest(count, samples.code.size, probability / (1 - empty)).pvalue > 1e-4
+
+
+def test_gaussian_and_spike_noise_have_the_variance_that_is_asked_for():
+    _, samples = drawn(noise=0.3, spikes=0.2, samples=4000)
+    left = samples.inputs - samples.code @ samples.centers
+    assert (left**2).sum(axis=1).mean() == pytest.approx(0.3**2 + 0.2**2, rel=0.03)
+
+
+def test_fresh_samples_have_the_dictionary_and_the_labelling_of_the_training_set():
+    scenario, samples = drawn(weights=[0.5, 2.0])
+    test, batch = fresh(scenario, samples, 300), fresh(scenario, samples, 300, "another purpose")
+    for new in (test, batch):
+        assert new.centers is samples.centers
+        assert new.label_weight is samples.label_weight
+        assert len(new.inputs) == 300
+        assert new.label == pytest.approx(np.sign(new.inputs @ samples.centers.T @ samples.label_weight))
+    assert not np.array_equal(test.code, samples.code[:300])
+    assert not np.array_equal(test.code, batch.code)
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ({"dimension": 4}, "data.dimension"),
+        ({"spikes": 10.0}, "data.spike_noise"),
+        ({"weights": [2.0, 1.0]}, "data.label_weights"),
+        ({"sparsity": 0.5}, "data.sparsity"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_at_its_key(keys, key):
+    with pytest.raises(flowsim.ScenarioError, match=key.replace(".", r"\.")) as refused:
+        drawn(**keys)
+    assert refused.value.issues[0].key == key
