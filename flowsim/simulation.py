@@ -11,6 +11,7 @@ import xarray as xr
 
 from . import ensemble
 from .analysis import phases
+from .analysis.distance import to_ideal
 from .drive import Run, drive
 from .engine import Integrator, make
 from .engine.threads import blas_threads
@@ -118,6 +119,9 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     if prepared.scenario.evaluate.claims and not status.exit_code:
         evidence = evidence_of(prepared.scenario, prepared.setting, root)
         groups["/claims"] = held_against(CLAIMS, prepared.scenario.evaluate.claims, evidence)
+    wanted = prepared.scenario.evaluate.distance
+    if wanted is not None and not status.exit_code:
+        groups["/distance"] = to_ideal(prepared.scenario, prepared.setting, root, wanted.over_time)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

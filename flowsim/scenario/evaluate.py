@@ -30,10 +30,18 @@ Name = Literal[
 ]
 
 
+class Distance(Section):
+    """The distance on the sphere from the network to an ideal classifier, up to scale."""
+
+    to: Literal["ideal"] = Field("ideal", description='"ideal" is F^(p), p the degree of the activation')
+    over_time: bool = Field(False, description="at every instant whose weights are kept, not only at the end")
+
+
 class Evaluate(Section):
     claims: Annotated[tuple[Name, ...], as_tuple] = Field(
         (), description="theorems to hold the run against; a paper's name stands for all of its claims that apply"
     )
+    distance: Distance | None = Field(None, description="the distance to an ideal classifier, up to scale")
 
     @model_validator(mode="after")
     def _rules(self) -> Evaluate:

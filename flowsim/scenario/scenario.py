@@ -81,6 +81,7 @@ class Scenario(Section):
             only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
+        yield from self._broken_distance()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
             unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
@@ -98,6 +99,18 @@ class Scenario(Section):
         if classes and clusters is not None:
             for problem in class_problems(clusters, self.model.width):
                 yield Broken("model.width", problem, ("data", "loss.kind"))
+
+    def _broken_distance(self) -> Iterator[Broken]:
+        if self.evaluate.distance is None:
+            return
+        if self.loss.kind == "cross_entropy":
+            only = "for networks with a single output, not one for each cluster"
+            yield Broken("evaluate.distance", only, ("loss.kind",))
+        if self.observe.snapshots == "none":
+            needed = 'needs weights: use "ends", "all" or a number with evaluate.distance'
+            yield Broken("observe.snapshots", needed, ("evaluate.distance",))
+        if self.is_ensemble:
+            yield Broken("evaluate.distance", "for a run of a single seed, not an ensemble", ("seed",))
 
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}
