@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
 
 from ....problem.data.samples import Floats
 from . import fgm, minimal, pgd, targeted, universal
@@ -24,14 +23,23 @@ STRONG = "strong"
 __all__ = ["ATTACKS", "STRONG", "Found", "Options", "Target", "attacked"]
 
 
-def attacked(target: Target, radii: Floats, names: Iterable[str], options: Options | None = None) -> dict[str, Found]:
+def attacked(
+    target: Target,
+    radii: Floats,
+    names: Iterable[str],
+    options: Options | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Found]:
     """What each attack finds; "strong", which runs all of them, is the best of all, refined.
 
-    radii (R,): in increasing order.
+    radii (R,): in increasing order. progress: called with the name of each attack as it begins.
     """
     chosen, options = tuple(names), options or Options()
-    wanted = tuple(ATTACKS) if STRONG in chosen else chosen
-    found = {name: ATTACKS[name](target, radii, options) for name in wanted}
+    found = {}
+    for name in ATTACKS if STRONG in chosen else chosen:
+        if progress is not None:
+            progress(name)
+        found[name] = ATTACKS[name](target, radii, options)
     if STRONG in chosen:
         found[STRONG] = _strongest(target, radii, list(found.values()))
     return {name: found[name] for name in chosen}
