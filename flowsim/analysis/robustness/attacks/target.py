@@ -15,6 +15,8 @@ from ..norms import NORMS, Norm
 #: A move is looked at in so many places for where it first crosses the boundary, and the place is then halved so often:
 #: to 1e-6 of the move's length.
 PLACES, HALVINGS = 4, 18
+#: What is cut short reaches this part beyond the boundary, so that rounding does not put it on either side.
+BEYOND = 1e-9
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Target:
             beyond = part.margin(middle[:, None] * moves) <= 0
             upper, lower = np.where(beyond, middle, upper), np.where(beyond, lower, middle)
         short, size = move.copy(), np.full(len(move), np.inf)
-        short[rows] = upper[:, None] * moves
+        short[rows] = (1 + BEYOND) * upper[:, None] * moves
         size[rows] = self.norm.size(short[rows])
         return short, size
 
@@ -144,9 +146,11 @@ def descend(target: Target, start: Floats, radius: Floats | float, steps: int, f
     """The moves with the smallest margins on the ways down from these starts, none larger than the radius (a number or
     (n,)). The size of steps falls from `first` to `last`, in units of the radius. A sample rests as soon as it is lost."""
     best, moves = start.copy(), start
+    if not len(target):
+        return best
     lowest = np.full(len(target), np.inf)
     alive, part, limit = np.arange(len(target)), target, np.broadcast_to(np.asarray(radius, dtype=float), len(target))
-    for step in np.geomspace(first, last, steps) if steps else ():
+    for step in np.geomspace(first, last, steps):
         margin, gradient = part.margin_and_gradient(moves)
         better = margin < lowest[alive]
         best[alive[better]], lowest[alive[better]] = moves[better], margin[better]
