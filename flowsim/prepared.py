@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from .analysis.distance import ideal_of
 from .analysis.robustness import check
 from .engine import Plan, choose
-from .errors import UsageError
+from .errors import ScenarioError, UsageError
 from .observe import Selection, Setting
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
@@ -21,7 +23,6 @@ class Prepared:
 
     def __init__(self, scenario: Scenario, sibling: Prepared | None = None):
         member = scenario.members[0]
-        flow = scenario.flow
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
         if scenario.evaluate.distance is not None:
@@ -30,15 +31,42 @@ class Prepared:
             except UsageError as error:
                 raise scenario.error(("evaluate.distance", str(error))) from None
         check(member, self.problem)
-        merge = flow.merge and flow.method != "sgd"  # batches are drawn among single samples
         self.reduced: Reduced = reduce(
             self.problem,
-            project=flow.reduce,
-            merge=merge,
+            project=scenario.project,
+            merge=scenario.merge,
             sibling=sibling.reduced if sibling else None,
         )
-        self.plan: Plan = choose(member, self.reduced)
+        self.plans: tuple[Plan, ...] = tuple(_plans(member, self.reduced))
+        self.plan: Plan = _joined(member, self.plans)
         self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
         self.selection: Selection = (
             sibling.selection if sibling else Selection.of(scenario, self.setting, also=followed(scenario))
         )
+
+
+def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:
+    """That of each stage."""
+    for index, part in enumerate(scenario.stages):
+        try:
+            yield choose(part, reduced)
+        except ScenarioError as error:
+            if not scenario.stage:
+                raise
+            found = ((issue.key.replace("flow", f"stage[{index}]", 1), issue.message) for issue in error.issues)
+            raise scenario.error(*found) from None
+
+
+def _joined(scenario: Scenario, plans: Sequence[Plan]) -> Plan:
+    """What is to be said of all stages together."""
+    if not scenario.stage:
+        return plans[0]
+    named = list(zip((stage.name for stage in scenario.stage), plans, strict=True))
+    return Plan(
+        engine=", ".join(dict.fromkeys(plan.engine for plan in plans)),
+        solver=", ".join(dict.fromkeys(plan.solver for plan in plans)),
+        coordinates=", ".join(dict.fromkeys(plan.coordinates for plan in plans)),
+        reasons=tuple(f"{name}: {reason}" for name, plan in named for reason in plan.reasons),
+        warnings=tuple(f"{name}: {warning}" for name, plan in named for warning in plan.warnings),
+        follows_sliding=all(plan.follows_sliding for plan in plans),
+    )

@@ -13,15 +13,13 @@ from . import ensemble
 from .analysis import phases
 from .analysis.distance import to_ideal
 from .analysis.robustness import evaluated, weights_of
-from .drive import Run, drive
-from .engine import Integrator, make
+from .course import Course
+from .engine import Report
 from .engine.threads import blas_threads
 from .errors import UsageError
-from .observe import Recorder
 from .prepared import Prepared
-from .results import attributes, check_writable, checkpoint, layout, open, status_attributes, write
+from .results import attributes, check_writable, layout, status_attributes, write
 from .scenario import Scenario, with_seeds
-from .schedule import Schedule
 from .status import RUNNING, Status
 from .theory import CLAIMS, evidence_of, held_against
 
@@ -70,35 +68,27 @@ def _execute(
 ) -> xr.DataTree:
     """The stages after preparation: integrate, lay out, write."""
     del warn  # all there is to be wary of is known before
-    scenario = prepared.scenario
-    integrator = make(scenario, prepared.reduced, prepared.plan)
-    recorder = Recorder(scenario, prepared.setting, prepared.selection)
+    scenario, course = prepared.scenario, Course(prepared)
     if resume and output is not None:
-        flow = _resume(output, prepared, integrator, recorder)
-    else:
-        carry = integrator.begin()
-        flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size))
+        course.resume(output)
+
+    def report_progress(report: Report) -> None:
+        if progress is not None:
+            progress(course.in_run(report), course.recorder.log_loss, course.recorder.phase)
 
     def checkpoint_run() -> None:
         if output is not None:
-            write(_result(prepared, recorder, RUNNING, flow, integrator), output)
+            write(_result(prepared, course, RUNNING), output)
 
-    status = drive(
-        integrator,
-        scenario,
-        flow,
-        recorder,
-        progress=lambda report: progress(report, recorder.log_loss, recorder.phase) if progress else None,
-        checkpoint=checkpoint_run,
-    )
-    tree = _result(prepared, recorder, status, flow, integrator)
+    status = course.drive(report_progress, checkpoint_run)
+    tree = _result(prepared, course, status)
     if scenario.evaluate.robustness is not None and not status.exit_code:
         if output is not None:
             write(tree, output)  # attacks may take longer than the flow, and may be interrupted
 
         def attacking(what: str) -> None:
             if progress is not None:
-                progress(integrator.report(flow.carry), recorder.log_loss, what)
+                progress(course.report, course.recorder.log_loss, what)
 
         snapshot = weights_of(prepared.setting, tree.to_dataset())[-1]
         group = evaluated(scenario, prepared.setting, snapshot, attacking)
@@ -108,21 +98,12 @@ def _execute(
     return tree
 
 
-def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integrator, recorder: Recorder) -> Run:
-    with open(output) as tree:
-        checkpoint.check_same(tree, prepared.scenario, prepared.problem, str(output))
-        flow = checkpoint.restore(tree, integrator)
-        trajectory = layout.trajectory_of(tree)
-    recorder.restore(trajectory, drop_last=flow.loose)
-    flow.loose = False
-    return flow
-
-
-def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
-    trajectory = recorder.trajectory(complete=status.exit_code == 0)
-    root = layout.root(trajectory, layout.coordinates(prepared.setting), prepared.problem.bias)
-    root = layout.with_iterations(root, prepared.scenario)
-    root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
+def _result(prepared: Prepared, course: Course, status: Status) -> xr.DataTree:
+    trajectory = course.trajectory(complete=status.exit_code == 0)
+    known, names = layout.coordinates(prepared.setting), course.names(len(trajectory.time))
+    root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem.bias)
+    root = layout.with_iterations(root, prepared.scenario, trajectory.numerics["steps"])
+    root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
     groups["/numerics"].attrs = status_attributes(status)
     data = layout.data(prepared.scenario, prepared.problem)
@@ -135,5 +116,5 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     if wanted is not None and not status.exit_code:
         groups["/distance"] = to_ideal(prepared.scenario, prepared.setting, root, wanted.over_time)
     if status.exit_code:
-        groups["/checkpoint"] = checkpoint.save(flow, integrator)
+        groups["/checkpoint"] = course.save()
     return xr.DataTree.from_dict(groups)

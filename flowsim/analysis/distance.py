@@ -33,7 +33,7 @@ def distance(result: xr.DataTree, *, over_time: bool = False, folder: str | Path
     and where there is no F^(p) to be compared with.
     """
     scenario = loads(str(result.attrs["scenario"]), folder=folder)
-    setting = Setting(reduce(build(scenario), project=scenario.flow.reduce, merge=scenario.flow.merge))
+    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
     return to_ideal(scenario, setting, result.to_dataset(), over_time)
 
 

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from ..engine import Report
 from ..scenario import Scenario
+from ..scenario.flow import Until
 
 #: A larger logarithm's loss is no float.
 LARGEST_LOG = 700.0
@@ -64,7 +65,7 @@ class ProgressBar(Bar):
 
     def __init__(self, scenario: Scenario):
         super().__init__("compiling")
-        self._until = scenario.flow.until
+        self._until = _until(scenario)
         self._first_log_loss = math.nan
 
     def show(self, report: Report, log_loss: float, phase: str) -> None:
@@ -83,3 +84,11 @@ class ProgressBar(Bar):
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
         return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)
+
+
+def _until(scenario: Scenario) -> Until:
+    """Of a run in stages, the time at which the last one ends, where that is known; else that of the last one."""
+    if not scenario.stage:
+        return scenario.flow.until
+    times = [stage.until.time for stage in scenario.stage if stage.until.time is not None]
+    return Until(time=sum(times)) if len(times) == len(scenario.stage) else scenario.stage[-1].until

@@ -6,7 +6,7 @@ from ..problem import Reduced
 from ..scenario import Scenario
 from .integrator import Integrator, Report
 from .plan import Plan, choose
-from .snapshot import Snapshot
+from .snapshot import Snapshot, going_on
 from .targets import cosines, target_cluster
 
 
@@ -29,4 +29,4 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
     return DiffraxIntegrator(scenario, reduced, plan)
 
 
-__all__ = ["Integrator", "Plan", "Report", "Snapshot", "choose", "cosines", "make", "target_cluster"]
+__all__ = ["Integrator", "Plan", "Report", "Snapshot", "choose", "cosines", "going_on", "make", "target_cluster"]

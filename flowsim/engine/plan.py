@@ -10,6 +10,8 @@ import numpy as np
 
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
+from ..scenario.flow import Stage
+from ..scenario.model import SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
@@ -30,7 +32,8 @@ SMALLEST_CARTESIAN = 1e-250
 @dataclass(frozen=True)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
-    follows_sliding: whether the network has a kink and the engine follows its neurons along it."""
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it.
+    origin, iterations: time and iterations at which the flow begins, where others came before it."""
 
     engine: str
     solver: str
@@ -38,6 +41,8 @@ class Plan:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     follows_sliding: bool = False
+    origin: float = 0.0
+    iterations: int = 0
 
 
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
@@ -75,12 +80,14 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     """Descent is what it is: nothing is to be chosen, but it may be impossible."""
     flow, samples = scenario.flow, len(reduced.problem.targets)
     _check_aligns(scenario, reduced)
-    if flow.batch is not None and flow.batch > samples:
+    if flow.batch is not None and flow.batch > samples and not flow.fresh:
         raise scenario.error(("flow.batch", f"{flow.batch} samples of {samples}; at most all of them"))
     if _underflows(reduced.problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
+    if flow.fresh:
+        seen = f"{flow.batch} new samples"
     length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
     return Plan(
         engine="descent",
@@ -100,6 +107,10 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     flow, activation = scenario.flow, reduced.problem.activation
     if reduced.problem.upper:
         return "diffrax", "the one with networks of several layers"
+    if isinstance(scenario.model, SymmetricRelu):
+        return "numba", "the one with thresholds that change with time"
+    if isinstance(flow, Stage) and flow.attack is not None:
+        return "numba", "the one with attacks"
     if flow.precision == "mixed":
         return "diffrax", "the one with mixed precision"
     able = [engine for engine, solvers in SOLVERS.items() if flow.solver in ("auto", *solvers)]
@@ -150,6 +161,11 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
 def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduced: Reduced) -> None:
     size, problem = reduced.direction.size, reduced.problem
     _check_aligns(scenario, reduced)
+    if isinstance(scenario.flow, Stage) and scenario.flow.attack is not None and not problem.activation.smooth:
+        kink = (
+            f"{problem.activation.name} has a kink, and attackers move samples across it; use gradient_descent or sgd"
+        )
+        raise scenario.error(("flow.method", kink))
     if engine == "diffrax" and not _installed("diffrax"):
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
         wanted = next((key for key, so in asked.items() if so), "model.kind" if problem.upper else "flow.solver")

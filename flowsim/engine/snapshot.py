@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..problem import Reduced
 from ..problem.data.samples import Booleans, Floats
 
 
@@ -44,3 +45,22 @@ class Snapshot:
     def _rows(self) -> tuple[Any, ...]:
         """All fields but `upper`, which is the last."""
         return tuple(getattr(self, field.name) for field in fields(self)[:-1])
+
+
+def going_on(reduced: Reduced, snapshot: Snapshot) -> Reduced:
+    """The same initial value problem, but for where it starts: at a single instant of one of its flows."""
+    weights = replace(
+        reduced.problem.weights,
+        direction=_features(reduced, snapshot.direction),
+        log_norm=snapshot.log_norm,
+        output_sign=snapshot.output_sign,
+        output_log=snapshot.output_log,
+        upper=snapshot.upper,
+    )
+    return replace(reduced, problem=replace(reduced.problem, weights=weights), direction=snapshot.direction)
+
+
+def _features(reduced: Reduced, direction: Floats) -> Floats:
+    """Directions in the features, with the bias entry last where there is one."""
+    hidden, bias = reduced.lift(direction)
+    return np.concatenate([hidden, bias[:, None]], axis=1) if reduced.problem.bias else hidden

@@ -123,7 +123,9 @@ class Instant:
                 first = np.exp(snapshot.log_norm)[..., None] * projection
                 outputs[..., rows], _ = forward(first, snapshot.upper, problem.activation, np, matmul)
             else:
-                response, _ = problem.activation.response(projection, snapshot.log_norm[..., None], np)
+                response, _ = problem.activation.at(snapshot.time).response(
+                    projection, snapshot.log_norm[..., None], np
+                )
                 parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
                 outputs[..., rows] = parts[..., 0, :]
             if active.size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Selection:
         # the members of an ensemble are kept where they stop, too
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
         weights = (setting.problem.hidden_direction, *setting.problem.upper)
-        kept += snapshot_count(scenario) * sum(matrix.size for matrix in weights)
+        kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
         kept *= members
         if 8 * kept > MEMORY_LIMIT:
             raise UsageError(
@@ -128,7 +128,7 @@ def _absence(name: str, applicable: Iterable[str]) -> str:
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
-    return _grid(scenario) * (2 if scenario.open_ended else 1)
+    return sum(_grid(part) * (2 if part.open_ended else 1) for part in scenario.stages)
 
 
 def _grid(scenario: Scenario) -> int:
@@ -187,15 +187,55 @@ class Trajectory:
     bias: Floats
     upper: tuple[Floats, ...] = ()
 
+    def __add__(self, later: Trajectory) -> Trajectory:
+        """With what followed, whose first instant is the last one of this."""
+        after = later.kept_weights > 0
+        return Trajectory(
+            time=np.concatenate([self.time, later.time[1:]]),
+            variables={
+                name: np.concatenate([kept, later.variables[name][1:]]) for name, kept in self.variables.items()
+            },
+            numerics={name: np.concatenate([kept, later.numerics[name][1:]]) for name, kept in self.numerics.items()},
+            kept_weights=np.concatenate([self.kept_weights, later.kept_weights[after] + len(self.time) - 1]),
+            direction=np.concatenate([self.direction, later.direction[after]]),
+            bias=np.concatenate([self.bias, later.bias[after]]),
+            upper=tuple(
+                np.concatenate([kept, more[after]]) for kept, more in zip(self.upper, later.upper, strict=True)
+            ),
+        )
+
+    def parted(self, instants: int) -> tuple[Trajectory, Trajectory]:
+        """The inverse of adding, where the first part has so many instants."""
+        first, rest = slice(None, instants), slice(instants - 1, None)
+        weights = self.kept_weights
+        return self._part(first, weights < instants, 0), self._part(rest, weights >= instants - 1, instants - 1)
+
+    def _part(self, instants: slice, weights: Any, begin: int) -> Trajectory:
+        return Trajectory(
+            time=self.time[instants],
+            variables={name: values[instants] for name, values in self.variables.items()},
+            numerics={name: values[instants] for name, values in self.numerics.items()},
+            kept_weights=self.kept_weights[weights] - begin,
+            direction=self.direction[weights],
+            bias=self.bias[weights],
+            upper=tuple(layer[weights] for layer in self.upper),
+        )
+
 
 @dataclass
 class Recorder:
-    """Implements the drive's recording: every kept instant is observed at once, in one pass over the data."""
+    """Implements the drive's recording: every kept instant is observed at once, in one pass over the data.
+
+    origin, before: time of the whole run and counts of the solver at time 0 of what is recorded.
+    """
 
     scenario: Scenario
     setting: Setting
     selection: Selection
+    origin: float = 0.0
+    before: Mapping[str, int] = field(default_factory=dict)
     _times: list[float] = field(default_factory=list)
+    _last: float = math.nan
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
@@ -204,7 +244,7 @@ class Recorder:
 
     @property
     def last_time(self) -> float:
-        return self._times[-1] if self._times else math.nan
+        return self._last
 
     @property
     def phase(self) -> str:
@@ -223,13 +263,15 @@ class Recorder:
         return self._log_losses[1]
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
+        self._last = float(snapshot.time)
+        snapshot = replace(snapshot, time=self.origin + self._last)
         instant = Instant(self.setting, Snapshot.stack([snapshot]))
         log_loss = float(instant.log_loss[0])
         self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:
-            self._numerics.setdefault(name, []).append(getattr(report, name))
+            self._numerics.setdefault(name, []).append(getattr(report, name) + self.before.get(name, 0))
         due = len(self._times) % _stride(self.scenario) == 0
         self._weights.append(self._lifted(snapshot) if due else None)
         self._times.append(float(snapshot.time))
@@ -277,6 +319,7 @@ class Recorder:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
         end = len(kept.time) - drop_last
         self._times = list(kept.time[:end])
+        self._last = self._times[-1] - self.origin if end else math.nan
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end

@@ -70,7 +70,7 @@ def _signed(setting: Setting) -> bool:
 
 def _balance(setting: Setting) -> bool:
     problem = setting.problem
-    return problem.trained_output and problem.activation.degree is not None
+    return problem.trained_output and problem.activation.degree is not None and not problem.regularized
 
 
 def _kinked(setting: Setting) -> bool:

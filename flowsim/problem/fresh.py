@@ -6,12 +6,9 @@ from dataclasses import replace
 
 from ..errors import UsageError
 from ..scenario import Scenario
-from ..scenario.data import SparseCoding
+from ..scenario.data import DRAWN, SparseCoding
 from .data import SOURCES, Samples, sparse_coding
 from .streams import stream
-
-#: The kinds of data that are drawn from a distribution.
-DRAWN = ("gaussian_mixture", "xor", "sparse_coding")
 
 
 def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test") -> Samples:

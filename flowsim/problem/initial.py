@@ -9,7 +9,7 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.init import Nudged
-from ..scenario.model import Linear, Mlp
+from ..scenario.model import Linear, Mlp, SymmetricRelu
 from .data import Samples
 from .data.samples import Floats
 from .streams import stream
@@ -47,7 +47,7 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
         return Weights(shape / norm[:, None], log_norm, np.zeros(neurons), np.full(neurons, -np.inf), upper)
     classes = scenario.loss.kind == "cross_entropy"
     signs = init.signs or ("positive" if classes else "random")
-    if signs == "positive" or isinstance(model, Linear):
+    if signs == "positive" or isinstance(model, Linear | SymmetricRelu):
         sign = np.ones(neurons)
     elif signs == "half":
         of_output = neurons // (len(samples.centers) if classes else 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..scenario import Scenario
-from ..scenario.data import Drawn
+from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
@@ -34,6 +34,8 @@ class Problem:
     sample_weight: Floats  # (n,): what each sample's loss is multiplied with in the sum
     bias: bool
     trained_output: bool  # true also where there are layers above the first
+    square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
+    cubic_decay: float = 0.0
 
     @property
     def inputs(self) -> Floats:
@@ -117,10 +119,15 @@ class Problem:
         return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
 
     @property
+    def regularized(self) -> bool:
+        return self.square_decay > 0 or self.cubic_decay > 0
+
+    @property
     def balanced(self) -> bool:
         """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
         conserved = (
             not self.upper
+            and not self.regularized
             and self.trained_output
             and self.activation.homogeneity == 1
             and self.activation.degree is not None
@@ -152,6 +159,8 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
         bias=scenario.model.bias,
         trained_output=scenario.model.output == "trained",
+        square_decay=scenario.loss.regularizer.square,
+        cubic_decay=scenario.loss.regularizer.cubic,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import xarray as xr
 
 from ..drive import Run
-from ..engine import Integrator
+from ..engine import Integrator, Snapshot
 from ..errors import UsageError
 from ..problem import Problem
 from ..scenario import Scenario, loads, referenced_files
@@ -17,28 +18,74 @@ from ..schedule import Schedule
 from .layout import data
 
 GROUP = "checkpoint"
+#: What begins the names of what a stage began with.
+BEGAN = "began_"
+STARTS = ("direction", "log_norm", "output_sign", "output_log")
 
 
-def save(run: Run, integrator: Integrator) -> xr.Dataset:
+@dataclass(frozen=True)
+class Begun:
+    """Which stage is under way, and the instant that it began with: time and counts of the whole run, kept instants until
+    then, and weights."""
+
+    stage: int
+    time: float
+    counts: Mapping[str, int]
+    instants: int
+    start: Snapshot
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(arrays, attributes)"""
+        layers = {f"upper_{index}": layer for index, layer in enumerate(self.start.upper)}
+        arrays = {name: getattr(self.start, name) for name in STARTS} | layers
+        numbers = {"stage": self.stage, "time": self.time, "instants": self.instants, "counts": json.dumps(self.counts)}
+        return {f"{BEGAN}{name}": array for name, array in arrays.items()}, {
+            f"{BEGAN}{name}": value for name, value in numbers.items()
+        }
+
+
+def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dataset:
+    """begun: of a run in stages."""
     arrays = integrator.save(run.carry)
+    began, numbers = begun.saved() if begun is not None else ({}, {})
     variables = {
         name: (
             tuple(f"{name}_{axis}" for axis in range(array.ndim)),
             array,
             {"long_name": f"{name.replace('_', ' ')} of the solver, as its engine keeps it", "units": "1"},
         )
-        for name, array in arrays.items()
+        for name, array in {**arrays, **began}.items()
     }
     schedule = json.dumps(asdict(run.schedule))
-    return xr.Dataset(variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds})
+    return xr.Dataset(
+        variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds, **numbers}
+    )
 
 
 def restore(tree: xr.DataTree, integrator: Integrator) -> Run:
     """Raises UsageError where the result holds no checkpoint."""
     saved = _saved(tree)
-    carry = integrator.restore({str(name): array.values for name, array in saved.data_vars.items()})
+    arrays = {str(name): array.values for name, array in saved.data_vars.items()}
+    carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith(BEGAN)})
     schedule = Schedule(**json.loads(saved.attrs["schedule"]))
     return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]))
+
+
+def restore_begun(tree: xr.DataTree) -> Begun:
+    """Of a run in stages, which one is under way. Raises UsageError where the result holds no checkpoint."""
+    saved = _saved(tree)
+    layers: list[Any] = []
+    while (name := f"{BEGAN}upper_{len(layers)}") in saved:
+        layers.append(saved[name].values)
+    time = float(saved.attrs[f"{BEGAN}time"])
+    direction, log_norm, sign, size = (saved[f"{BEGAN}{name}"].values for name in STARTS)
+    return Begun(
+        stage=int(saved.attrs[f"{BEGAN}stage"]),
+        time=time,
+        counts=json.loads(saved.attrs[f"{BEGAN}counts"]),
+        instants=int(saved.attrs[f"{BEGAN}instants"]),
+        start=Snapshot(time, direction, log_norm, sign, size, upper=tuple(layers)),
+    )
 
 
 def save_ensemble(seconds: float) -> xr.Dataset:
@@ -53,7 +100,11 @@ def restore_ensemble(tree: xr.DataTree) -> float:
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
     """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
-    budgets: Any = {"title": True, "flow": {"wall_time": True, "until": {"steps"}}}
+    budgets: Any = {
+        "title": True,
+        "flow": {"wall_time": True, "until": {"steps"}},
+        "stage": {"__all__": {"wall_time": True, "until": {"steps"}}},
+    }
     made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
     if made_by.model_dump(exclude=budgets) != scenario.model_dump(exclude=budgets):
         raise UsageError(f"{output}: was made by another scenario; only flow.wall_time and flow.until.steps may differ")

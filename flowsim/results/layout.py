@@ -16,6 +16,7 @@ from ..scenario import Scenario, referenced_files
 COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
+    "stage": "stage of the run that led to the instant",
     "iteration": "iteration of descent; time is step x iteration",
     "step": "step size of descent",
     "neuron_sign": "sign of the neuron's output weight at time 0",
@@ -39,6 +40,7 @@ LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
+    "stage": ("time",),
     "iteration": ("time",),
     "step": (),
     "neuron_sign": ("neuron",),
@@ -116,8 +118,15 @@ def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
     return tuple(upper)
 
 
-def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
-    """The trajectory of descent with the iteration of each instant and the step size; any other as it is."""
+def with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any = None) -> xr.Dataset:
+    """The trajectory of descent with the iteration of each instant and the step size; any other as it is.
+
+    steps (T,): of a run in stages, the steps until each instant.
+    """
+    if scenario.stage:
+        if not all(stage.descends for stage in scenario.stage):
+            return root
+        return root.assign_coords(iteration=_named("iteration", np.asarray(steps, dtype=np.int64)))
     if scenario.flow.step is None:
         return root
     iteration = np.rint(root["time"].values / scenario.flow.step).astype(np.int64)

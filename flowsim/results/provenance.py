@@ -30,7 +30,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "engine": plan.engine,
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
-        "precision": scenario.flow.precision,
+        "precision": ", ".join(dict.fromkeys(part.flow.precision for part in scenario.stages)),
         "warnings": "\n".join(plan.warnings),
         "status": status.name,
         "status_cause": status.cause,
@@ -42,6 +42,8 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
 
 def _method(scenario: Scenario) -> dict[str, Any]:
     """What the flow was made of: a tolerance, or steps."""
+    if scenario.stage:
+        return {"method": ", ".join(dict.fromkeys(stage.method for stage in scenario.stage))}
     flow = scenario.flow
     told = {"step": flow.step, "batch": flow.batch} if flow.descends else {"rtol": flow.rtol}
     return {"method": flow.method, **{name: value for name, value in told.items() if value is not None}}

@@ -14,6 +14,8 @@ TABLE_SUFFIXES = (".csv", ".npz", ".nc")
 ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)"
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
 XOR_CLUSTERS = 4
+#: The kinds of data that are drawn from a distribution.
+DRAWN = ("gaussian_mixture", "xor", "sparse_coding")
 DIGITS = 10
 DIGIT_IMAGES = 1797
 
@@ -207,7 +209,9 @@ class SparseCoding(Section):
             yield Broken("dimension", f"{self.dimension} is too small: it has to be at least {needs}", ("sparsity",))
         if self.spike_probability > 1:
             most = self.spike * self.dimension**0.5
-            yield Broken("spike_noise", f"{self.spike_noise:g} is too large; allowed: at most {most:.4g}", ("sparsity",))
+            yield Broken(
+                "spike_noise", f"{self.spike_noise:g} is too large; allowed: at most {most:.4g}", ("sparsity",)
+            )
         if self.label_weights[0] > self.label_weights[1]:
             yield Broken("label_weights", "the first number is to be at most the second")
 

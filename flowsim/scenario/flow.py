@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, Positive, Section, refuse
+from .base import Broken, Count, NonNegative, Positive, Section, refuse
 
 #: A time that is this much of a step beyond an iteration is at that iteration.
 AT_ITERATION = 1e-6
@@ -57,6 +57,27 @@ class Until(Section):
         return not set(self.goals) <= {"time", "steps"} or self.time is None
 
 
+class Attack(Section):
+    """Who moves the samples that a stage trains on: each to where its loss is larger, anew for every gradient."""
+
+    kind: Literal["fgm", "pgd"] = Field(
+        description='"fgm": one step, as long as radius, along the gradient of the loss; "pgd": several, projected'
+    )
+    norm: Literal["l2", "linf"] = Field("l2", description="what perturbations are measured in")
+    radius: NonNegative = Field(description="size of the largest perturbation")
+    steps: Count | None = Field(None, description="steps of pgd, each 2.5 radius/steps long; 10 unless given")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Attack:
+        if self.kind == "fgm" and self.steps is not None:
+            refuse([Broken("steps", 'only with kind = "pgd"', ("kind",))])
+        return self
+
+    @property
+    def iterations(self) -> int:
+        return 1 if self.kind == "fgm" else self.steps or 10
+
+
 class Flow(Section):
     method: Literal["gradient_flow", "gradient_descent", "sgd"] = Field(
         "gradient_flow",
@@ -65,6 +86,11 @@ class Flow(Section):
     )
     step: Positive | None = Field(None, description="step size of descent; its time is step x iteration")
     batch: Count | None = Field(None, description="samples that an iteration of sgd sees")
+    fresh: bool = Field(
+        False,
+        description="of sgd: every batch is drawn anew from the distribution of the data, as if there were no end of "
+        "samples; what is kept is still measured on data.samples",
+    )
     iterations: Count | None = Field(
         None, description="iterations of descent; until, which may then be left out, may stop it earlier"
     )
@@ -122,6 +148,8 @@ class Flow(Section):
         for key in ("step", "batch", "iterations"):
             if getattr(self, key) is not None:
                 yield Broken(key, 'only with method = "gradient_descent" or "sgd"', ("method",))
+        if self.fresh:
+            yield Broken("fresh", 'only with method = "sgd"', ("method",))
 
     def _broken_descent(self) -> Iterator[Broken]:
         descent = f'method = "{self.method}"'
@@ -131,6 +159,10 @@ class Flow(Section):
             yield Broken("batch", f"required with {descent}", ("method",))
         if self.method != "sgd" and self.batch is not None:
             yield Broken("batch", 'only with method = "sgd"', ("method",))
+        if self.method != "sgd" and self.fresh:
+            yield Broken("fresh", 'only with method = "sgd"', ("method",))
+        if self.fresh and (self.until.loss is not None or self.until.log10_loss is not None):
+            yield Broken("until", "batches that are drawn anew have no training loss to end at", ("fresh",))
         endless = "until" not in self.model_fields_set or set(self.until.goals) == {"steps"}
         if self.iterations is None and endless:
             named = "until names a time, loss, log10_loss or alignment"
@@ -143,6 +175,13 @@ class Flow(Section):
     def descends(self) -> bool:
         """Whether the method is descent, which knows iterations and no time between them."""
         return self.method != "gradient_flow"
+
+
+class Stage(Flow):
+    """One of several flows, each of which starts where the one before ended."""
+
+    name: Annotated[str, Field(min_length=1)] = Field(description="what results and plots call it")
+    attack: Attack | None = Field(None, description="who moves the samples; nobody unless given")
 
 
 def _positive(value: Any) -> bool:

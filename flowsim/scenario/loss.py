@@ -6,7 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Section
+from .base import NonNegative, Section
+
+
+class Regularizer(Section):
+    """Added to the loss: square |w_j|^2 / 2 + cubic |w_j|^3 / 3, summed over the neurons, their biases included."""
+
+    square: NonNegative = Field(0.0, description="weight decay: shrinks w_j at the rate square")
+    cubic: NonNegative = Field(0.0, description="shrinks w_j at the rate cubic |w_j|")
 
 
 class Loss(Section):
@@ -18,4 +25,7 @@ class Loss(Section):
     )
     reduction: Literal["mean", "sum", "per_cluster"] = Field(
         "mean", description='"mean" (1/n), "sum", or "per_cluster" (1/N with N = n/K samples in each cluster)'
+    )
+    regularizer: Regularizer = Field(
+        Regularizer(), description="of two-layer networks' neurons; what is kept as loss is without it"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, Positive, Section, as_tuple, refuse
+from .base import Broken, Count, NonNegative, Positive, Section, as_tuple, refuse
 
 Degree = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
@@ -109,6 +109,48 @@ class Mlp(Section):
         return self.hidden_widths[0]
 
 
+class SymmetricRelu(Section):
+    """f(x) = sum_j R(<w_j, x> - b + r_j) - R(-<w_j, x> - b + r_j), R the ReLU.
+
+    b is common to all neurons and r_j ~ N(0, sigma^2) their noise:
+    b(t) = min(threshold + growth t, cap), and sigma = smoothing b(t)."""
+
+    kind: Literal["symmetric_relu"]
+    width: Count = Field(50, description="number of neurons")
+    threshold: NonNegative = Field(description="b at time 0")
+    growth: NonNegative = Field(0.0, description="by how much b grows per unit of time, until it is at `cap`")
+    cap: Positive | None = Field(None, description="largest b; needed where it grows")
+    smoothing: NonNegative = Field(0.0, description="standard deviation of the noise, in units of b; a flow needs some")
+    noise: Literal["integrated", "sampled"] = Field(
+        "integrated",
+        description="the expectation over the noise, in closed form; or, in descent, new noise for every sample and "
+        "neuron at every iteration",
+    )
+    # what it is as a two-layer network
+    activation: ClassVar[str] = "symmetric_relu"
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "fixed"
+    output_weight: ClassVar[float] = 1.0
+
+    @model_validator(mode="after")
+    def _rules(self) -> SymmetricRelu:
+        refuse(self._broken())
+        return self
+
+    def _broken(self) -> Iterator[Broken]:
+        if self.growth and self.cap is None:
+            yield Broken("cap", "required where b grows", ("growth",))
+        if self.cap is not None and self.cap < self.threshold:
+            yield Broken("cap", f"{self.cap:g} is below the threshold {self.threshold:g}", ("threshold",))
+        if self.noise == "sampled" and not self.smoothing:
+            yield Broken("smoothing", 'required with noise = "sampled"', ("noise",))
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of the first layer."""
+        return self.width
+
+
 class Linear(Section):
     """f(x) = <w, x>: with the logistic loss, logistic regression."""
 
@@ -122,4 +164,4 @@ class Linear(Section):
 
 
 AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
-Model = Annotated[AnyTwoLayer | Mlp | Linear, Field(discriminator="kind")]
+Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu, Field(discriminator="kind")]

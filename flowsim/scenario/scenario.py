@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Annotated, Any
 
@@ -13,12 +13,12 @@ from pydantic import Field, PrivateAttr, model_validator
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
 from .base import Broken, Section, as_tuple, refuse
-from .data import Data, GaussianMixture
+from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
-from .flow import Flow
+from .flow import Flow, Stage
 from .init import Gaussian, Init, Nudged
 from .loss import Loss
-from .model import Linear, Model, Prelu, TwoLayer
+from .model import Linear, Mlp, Model, Prelu, SymmetricRelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
 
@@ -35,6 +35,10 @@ SMALLEST_PRODUCT = 1e-250
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+def _or(names: Iterable[str]) -> str:
+    return " or ".join(f'"{name}"' for name in names)
 
 
 def class_problems(clusters: int, width: int) -> Iterator[str]:
@@ -60,6 +64,9 @@ class Scenario(Section):
     init: Init = Gaussian()
     loss: Loss = Loss()
     flow: Flow = Flow()
+    stage: Annotated[tuple[Stage, ...], as_tuple] = Field(
+        (), description="in place of flow: several, each of which starts where the one before ended"
+    )
     observe: Observe = Observe()
     evaluate: Evaluate = Evaluate()
 
@@ -91,11 +98,56 @@ class Scenario(Section):
         yield from self._broken_by_kind()
         yield from self._broken_distance()
         yield from self._broken_robustness()
-        if self.flow.descends and self.open_ended and self.observe.spacing == "log":
+        if any(part.flow.descends and part.open_ended for part in self.stages) and self.observe.spacing == "log":
             unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
+        yield from self._broken_stages()
+        yield from self._broken_regularizer()
         if self.is_ensemble:
             yield from self._broken_ensemble()
+
+    def _broken_stages(self) -> Iterator[Broken]:
+        if self.stage and "flow" in self.model_fields_set:
+            yield Broken("flow", "give either flow or stages", ("stage",))
+        if self.stage and self.is_ensemble:
+            yield Broken("seed", "a run in stages is of a single seed; use a sweep", ("stage",))
+        names = [stage.name for stage in self.stage]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield Broken(f"stage[{index}].name", f'"{name}" is named twice')
+        for key, flow in self._flows():
+            attack = flow.attack if isinstance(flow, Stage) else None
+            if flow.fresh and self.data.kind not in DRAWN:
+                yield Broken(
+                    f"{key}.fresh", f"data of this kind come from no distribution; use {_or(DRAWN)}", ("data.kind",)
+                )
+            if attack is not None and not flow.descends and flow.engine == "diffrax":
+                yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
+            if (attack is not None or flow.fresh) and isinstance(self.model, Mlp):
+                wrong = f"{key}.attack" if attack is not None else f"{key}.fresh"
+                yield Broken(wrong, 'not for model.kind = "mlp"', ("model.kind",))
+
+    def _broken_symmetric(self, model: SymmetricRelu) -> Iterator[Broken]:
+        """What the engines can do with a threshold that changes with time."""
+        reads = ("model.kind",)
+        for key, flow in self._flows():
+            if flow.descends:
+                if model.noise == "sampled" and (flow.until.loss is not None or flow.until.log10_loss is not None):
+                    yield Broken(f"{key}.until", 'with model.noise = "sampled" there is no one loss to end at', reads)
+                continue
+            given = f'not for model.kind = "{model.kind}"'
+            for name, bad in (("engine", "diffrax"), ("coordinates", "polar")):
+                if getattr(flow, name) == bad:
+                    yield Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
+            if not model.smoothing:
+                yield Broken("model.smoothing", "a flow needs a smooth network: above 0, or use descent", (key,))
+            if model.noise == "sampled":
+                yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
+
+    def _broken_regularizer(self) -> Iterator[Broken]:
+        used = self.loss.regularizer.square or self.loss.regularizer.cubic
+        if used and isinstance(self.model, Mlp):
+            yield Broken("loss.regularizer", 'not for model.kind = "mlp"', ("model.kind",))
 
     def _broken_supervision(self) -> Iterator[Broken]:
         by_cluster, classes = self.data.supervision == "cluster", self.loss.kind == "cross_entropy"
@@ -121,9 +173,11 @@ class Scenario(Section):
                 yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
         if isinstance(init, Nudged):
             yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
-        if self.evaluate.claims:
+        if self.evaluate.claims and not isinstance(self.model, SymmetricRelu):
             yield Broken("evaluate.claims", f"{given}: they are about two-layer networks", reads)
-        if isinstance(self.model, Linear):
+        if isinstance(self.model, SymmetricRelu):
+            yield from self._broken_symmetric(self.model)
+        if isinstance(self.model, Linear | SymmetricRelu):
             if self.loss.kind == "cross_entropy":
                 yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
             return
@@ -183,6 +237,31 @@ class Scenario(Section):
             yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
         if self.evaluate.claims:
             yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
+
+    def _flows(self) -> Iterator[tuple[str, Flow]]:
+        """(key, section) of every flow."""
+        yield from ((f"stage[{index}]", stage) for index, stage in enumerate(self.stage))
+        if not self.stage:
+            yield "flow", self.flow
+
+    @property
+    def stages(self) -> tuple[Scenario, ...]:
+        """This scenario once for each of its stages, as if that were all of the flow; itself where it has none."""
+        if not self.stage:
+            return (self,)
+        return tuple(self.model_copy(update={"flow": stage, "stage": ()}) for stage in self.stage)
+
+    @property
+    def project(self) -> bool:
+        """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
+        flows = [flow for _, flow in self._flows()]
+        moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
+        return all(flow.reduce for flow in flows) and not moved
+
+    @property
+    def merge(self) -> bool:
+        """Whether equal samples may be merged: no flow draws batches among single ones."""
+        return all(flow.merge and flow.method != "sgd" for _, flow in self._flows())
 
     @property
     def is_ensemble(self) -> bool:

@@ -61,6 +61,6 @@ def evaluate(result: xr.DataTree, claims: Iterable[str] = (), folder: str | Path
     overrides = {"evaluate.claims": list(chosen)} if chosen else {}
     scenario = loads(str(result.attrs["scenario"]), folder=folder, overrides=overrides)
     problem = build(scenario)
-    setting = Setting(reduce(problem, project=scenario.flow.reduce, merge=scenario.flow.merge))
+    setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge))
     evidence = evidence_of(scenario, setting, result.to_dataset())
     return held_against(CLAIMS, scenario.evaluate.claims, evidence)

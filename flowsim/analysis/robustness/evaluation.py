@@ -15,9 +15,9 @@ from ...errors import UsageError
 from ...observe import Setting
 from ...problem import Problem, build, fresh, reduce
 from ...problem.data.samples import Floats, Integers
-from ...problem.fresh import DRAWN
 from ...problem.streams import stream
 from ...scenario import Scenario, loads
+from ...scenario.data import DRAWN
 from ...scenario.evaluate import Robustness
 from .attacks import Options, Target, attacked
 from .bounds import BOUNDS
@@ -63,7 +63,7 @@ def robustness(
     scenario = loads(str(result.attrs["scenario"]), folder=folder, overrides=overrides)
     if scenario.evaluate.robustness is None:
         raise UsageError("this result's scenario has no evaluate.robustness; say which radii")
-    setting = Setting(reduce(build(scenario), project=scenario.flow.reduce, merge=scenario.flow.merge))
+    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
     check(scenario, setting.problem)
     snapshot = weights_of(setting, result.to_dataset())[at]
     return evaluated(scenario, setting, snapshot, progress)

@@ -47,9 +47,8 @@ def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
 def network_of(setting: Setting, snapshot: Snapshot) -> TwoLayer:
     """The network at a single instant, in the original features. With several outputs, their sum."""
     direction, offset = setting.reduced.lift(snapshot.direction)
-    return TwoLayer.of_logs(
-        direction, offset, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, setting.problem.activation
-    )
+    activation = setting.problem.activation.at(snapshot.time)
+    return TwoLayer.of_logs(direction, offset, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, activation)
 
 
 def by_outputs(setting: Setting, snapshot: Snapshot) -> TwoLayer:
@@ -75,5 +74,5 @@ def of_result(tree: xr.DataTree, at: int = -1, folder: str | PathLike[str] = "")
     Raises UsageError where the weights were not kept, or for an ensemble.
     """
     scenario = loads(str(tree.attrs["scenario"]), folder=folder)
-    setting = Setting(reduce(build(scenario), project=scenario.flow.reduce, merge=scenario.flow.merge))
+    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
     return classifier_of(setting, weights_of(setting, tree.to_dataset())[at])

@@ -20,6 +20,7 @@ from ..plan import Plan
 from ..snapshot import Snapshot
 from .layout import Method, Pieces, room_for
 from .stepper import descend
+from .supply import Supply
 
 #: What a carry is saved as.
 KEPT = ("y", "ahead", "clock", "counts")
@@ -34,16 +35,23 @@ class DescentIntegrator:
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         self._until, self._seed = scenario.flow.until, scenario.single_seed
-        self._method = Method.of(scenario, len(reduced.targets))
+        self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
         # without gates a pair at 0 is on the active side: ReLU'(0) = 1, as in Li et al. 2025, Section 3
-        self._network = Network.of(reduced.problem, plan.coordinates)._replace(kinked=False)
+        self._network = Network.of(reduced.problem, plan.coordinates, scenario)._replace(
+            kinked=False, square_decay=0.0, cubic_decay=0.0
+        )
         self._data = Data.of(reduced, _NO_PLANES)
         self._aims = Aims.of(scenario, reduced)
         self._rows = Rows(reduced.problem, self._network)
         self._start = self._rows.first(reduced)
+        self._rows.set_time(self._start, plan.origin)
+        self._before, self._origin = plan.iterations, plan.origin
+        self._supply = Supply.of(scenario, reduced, self._data)
+        if self._supply is not None:
+            self._data, self._method = self._supply.data, self._method._replace(batch=0, epoch=1)
         batch, empty, outputs = max(self._method.batch, 1), self._empty(), reduced.problem.outputs
         self._room = (
-            Pieces.of(self._network, empty, (outputs, len(reduced.targets))),
+            Pieces.of(self._network, empty, (outputs, len(self._data.targets))),
             room_for(batch, self._data),
             Pieces.of(self._network, empty, (outputs, batch)),
         )
@@ -57,13 +65,25 @@ class DescentIntegrator:
     def advance(self, carry: State, stop: float, attempts: int) -> State:
         counts, method = carry.counts, self._method
         last = int(counts[ACCEPTED]) + attempts
+        if self._supply is not None:
+            return self._supplied(carry, stop, last, self._supply)
         while True:
             made = int(counts[ACCEPTED])
             # an iteration ends with the gradient of the next one, so the last of an epoch takes the order of the next epoch
-            epoch = (made + 1) // method.epoch if attempts else made // method.epoch
-            end = min(last, (epoch + 1) * method.epoch - 1) if method.batch else last
+            epoch = (self._before + made + bool(attempts)) // method.epoch
+            end = min(last, (epoch + 1) * method.epoch - 1 - self._before) if method.batch else last
             self._descend(carry, stop, end, epoch)
             if int(counts[ACCEPTED]) < end or end == last:
+                return carry
+
+    def _supplied(self, carry: State, stop: float, last: int, supply: Supply) -> State:
+        """Advance by single iterations, each with what it alone sees."""
+        while True:
+            made = int(carry.counts[ACCEPTED])
+            arriving = min(made + 1, last)
+            supply.fill(self._before + arriving, self._origin + self._method.step * arriving)
+            self._descend(carry, stop, arriving, 0)
+            if int(carry.counts[ACCEPTED]) < arriving or arriving == last:
                 return carry
 
     def _descend(self, carry: State, stop: float, last: int, epoch: int) -> None:

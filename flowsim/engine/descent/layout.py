@@ -14,17 +14,23 @@ PIECE = 512
 
 
 class Method(NamedTuple):
-    """step: its size. batch: how many samples a step sees; 0 for all of them. epoch: iterations until all were seen."""
+    """step: its size. batch: how many samples a step sees; 0 for all of them. epoch: iterations until all were seen.
+    before: iterations that were made before time 0. square_decay, cubic_decay: of the regulariser, which is not summed over
+    pieces of the data as the loss is."""
 
     step: float
     batch: int
     epoch: int
+    before: int
+    square_decay: float
+    cubic_decay: float
 
     @classmethod
-    def of(cls, scenario: Scenario, samples: int) -> Method:
+    def of(cls, scenario: Scenario, samples: int, before: int = 0) -> Method:
         step, batch = scenario.flow.step, scenario.flow.batch
         assert step is not None, "a scenario that descends has a step"
-        return cls(step, batch or 0, samples // batch if batch else 1)
+        epoch, regularizer = max(samples // batch, 1) if batch else 1, scenario.loss.regularizer
+        return cls(step, batch or 0, epoch, before, regularizer.square, regularizer.cubic)
 
 
 class Pieces(NamedTuple):

@@ -7,7 +7,7 @@ from math import exp, inf, isfinite, log1p
 from ...problem.data.samples import Floats, Integers
 from ..numba.compiled import compiled, entry
 from ..numba.control import add, all_aligned
-from ..numba.field import evaluate
+from ..numba.field import evaluate, norm_of
 from ..numba.formulas import log_loss
 from ..numba.layout import (
     ACCEPTED,
@@ -90,14 +90,14 @@ def _arrive(
     clock, counts = state.clock, state.counts
     before = counts[EVALUATIONS]
     if method.batch == 0:
-        seen = _sum(network, data, state, pieces, state.ahead)
+        seen = _sum(method, network, data, state, pieces, state.ahead)
         clock[LOG_LOSS] = seen
     else:
-        _pick((counts[ACCEPTED] % method.epoch) * method.batch, order, data, batch)
-        seen = _sum(network, batch, state, batch_pieces, state.ahead)
+        _pick(((method.before + counts[ACCEPTED]) % method.epoch) * method.batch, order, data, batch)
+        seen = _sum(method, network, batch, state, batch_pieces, state.ahead)
         clock[LOG_LOSS] = inf
-        if -inf < aims.log_loss and counts[ACCEPTED] % method.epoch == 0:
-            clock[LOG_LOSS] = _sum(network, data, state, pieces, pieces.whole.estimate[0])
+        if -inf < aims.log_loss and (method.before + counts[ACCEPTED]) % method.epoch == 0:
+            clock[LOG_LOSS] = _sum(method, network, data, state, pieces, pieces.whole.estimate[0])
     counts[EVALUATIONS] = before + 1
     aligned = aims.alignment < inf and all_aligned(aims, network, state)
     counts[REACHED] = (-inf < aims.log_loss and clock[LOG_LOSS] <= aims.log_loss) or aligned
@@ -105,7 +105,7 @@ def _arrive(
 
 
 @compiled
-def _sum(network: Network, data: Data, state: State, pieces: Pieces, out: Floats) -> float:
+def _sum(method: Method, network: Network, data: Data, state: State, pieces: Pieces, out: Floats) -> float:
     """The velocity at state.y, into out, and the log of the loss: sums over samples, a piece of them at a time."""
     n, size = len(data.targets), pieces.whole.outputs.shape[1]
     out[:] = 0.0
@@ -117,6 +117,13 @@ def _sum(network: Network, data: Data, state: State, pieces: Pieces, out: Floats
         evaluate(state.y, work.stage, 0, 0.0, network, piece, state, work)
         add(1.0, work.stage.reshape(out.size), out.reshape(out.size))
         total = _log_add(total, log_loss(network.loss, work.outputs, piece.targets, piece.weight))
+    r = out.shape[1] - 2
+    for j in range(len(out)):
+        decay = method.square_decay
+        if method.cubic_decay > 0.0:
+            decay += method.cubic_decay * norm_of(state.y[j, :r])
+        add(-decay, state.y[j, :r], out[j, :r])
+        out[j, r] = 1.0  # the rate of time itself, once for all pieces
     return total
 
 
@@ -137,6 +144,8 @@ def _rows(begin: int, end: int, data: Data) -> Data:
         data.first,
         data.member_start,
         data.member,
+        data.feature,
+        data.noise[begin:end],
     )
 
 

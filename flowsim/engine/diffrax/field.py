@@ -61,6 +61,8 @@ class Network:
     activation: Activation
     loss: Loss
     outputs_count: int = 1
+    square_decay: float = 0.0
+    cubic_decay: float = 0.0
 
     def outputs(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
         """f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,): (n',), or (k, n') of several
@@ -88,7 +90,7 @@ class Network:
         scale = jnp.exp((activation.homogeneity - 1) * log_norm)
         return Drift(
             tangent=(ratio * scale)[:, None] * (force - along[:, None] * direction),
-            radial=ratio * scale * radial,
+            radial=ratio * scale * radial - self.square_decay - self.cubic_decay * jnp.exp(log_norm),
             output=scale * total,
         )
 

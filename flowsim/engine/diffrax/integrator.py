@@ -70,7 +70,7 @@ class DiffraxIntegrator:
     @_in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
-        network = Network(problem.activation, problem.loss, problem.outputs)
+        network = Network(problem.activation, problem.loss, problem.outputs, problem.square_decay, problem.cubic_decay)
         coordinates = _coordinates(problem, network, plan)
         self._until = until = flow.until
         self._goals = Goals.of(until)

@@ -18,13 +18,16 @@ from .formulas import (
     TANH,
     add_leaky,
     add_power,
+    add_symmetric,
     add_tanh,
     pull_leaky,
     pull_power,
+    pull_symmetric,
     pull_tanh,
+    set_ascent,
     set_pull,
 )
-from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, Data, Network, State, Work
+from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, L2, NO_ATTACK, Data, Network, State, Work
 
 #: A pre-activation within this part of |w_j| |x_i| counts as 0.
 ON_PLANE = 2e-12
@@ -124,34 +127,79 @@ def evaluate(
     of all others are set to the sign.
     """
     unit(y, network, data, work)
+    threshold = min(network.threshold + network.threshold_rate * y[0, y.shape[1] - 2], network.threshold_cap)
+    inputs = data.inputs
+    if network.attack != NO_ATTACK:
+        _attack(threshold, network, data, work)
+        inputs = work.attacked
     if network.kinked:
-        np.dot(work.direction, data.inputs.T, work.pre)
+        np.dot(work.direction, inputs.T, work.pre)
         _gated_outputs(look, network, data, state, work)
     else:
-        np.dot(data.inputs, work.direction.T, work.pre)
-        _outputs(network, data, work)
+        np.dot(inputs, work.direction.T, work.pre)
+        _outputs(threshold, data.noise, network, data, work)
     set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
     if network.kinked:
         _gated_pulls(network, data, state, work)
-        np.dot(work.pre, data.inputs, work.force)
+        np.dot(work.pre, inputs, work.force)
         velocities(0, len(y), out, slot, network, data, state, work)
     else:
-        _pulls(network, data, work)
-        np.dot(work.pre.T, data.inputs, work.force)
+        _pulls(threshold, data.noise, network, data, work)
+        np.dot(work.pre.T, inputs, work.force)
         force, ratio = work.force, work.ratio
         move(0, len(y), network, force, force, work.direction, ratio, work.log_norm, work.norm, work.total, out)
     state.counts[EVALUATIONS] += 1
 
 
-@inlined
-def _outputs(network: Network, data: Data, work: Work) -> None:
+@compiled
+def _attack(threshold: float, network: Network, data: Data, work: Work) -> None:
+    """Move every sample to where its loss is larger, within the radius; a noisy network is attacked in its mean."""
+    work.attacked[:] = data.inputs
+    for _ in range(network.attack_steps):
+        np.dot(work.attacked, work.direction.T, work.pre)
+        _outputs(threshold, data.noise[:0], network, data, work)
+        set_ascent(network.loss, work.outputs, data.targets, work.pull)
+        _pulls(threshold, data.noise[:0], network, data, work)
+        for i in range(len(work.pre)):
+            for j in range(work.pre.shape[1]):
+                work.pre[i, j] *= work.factor[j]
+        np.dot(work.pre, work.direction, work.ascent)
+        for i in range(len(work.ascent)):
+            _climb(data.inputs[i], work.attacked[i], work.ascent[i], data.feature, network)
+
+
+@compiled
+def _climb(start: Floats, row: Floats, ascent: Floats, feature: Floats, network: Network) -> None:
+    """A step of an attacker from row, to a point within the radius of where it started."""
+    for c in range(len(row)):
+        ascent[c] *= feature[c]
+    size = norm_of(ascent)
+    if size == 0.0:
+        return
+    for c in range(len(row)):
+        rise = ascent[c] / size if network.attack == L2 else np.sign(ascent[c])
+        ascent[c] = row[c] - start[c] + network.attack_step * rise
+    shrink = 1.0
+    if network.attack == L2:
+        length = norm_of(ascent)
+        shrink = network.radius / length if length > network.radius else 1.0
+    for c in range(len(row)):
+        moved = shrink * ascent[c]
+        row[c] = start[c] + (moved if network.attack == L2 else min(max(moved, -network.radius), network.radius))
+
+
+@compiled
+def _outputs(threshold: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
     """f(x_i) from the pre-activations, of a network without gates."""
     if network.activation == LEAKY:
         add_leaky(work.pre, network.slope, work.factor, data.output_start, work.outputs)
     elif network.activation == POWER:
         add_power(work.pre, network.degree, work.factor, data.output_start, work.outputs)
-    else:
+    elif network.activation == TANH:
         add_tanh(work.pre, work.log_norm, work.norm, work.factor, data.output_start, work.outputs)
+    else:
+        spread = network.smoothing * threshold
+        add_symmetric(work.pre, work.norm, work.factor, threshold, spread, noise, work.outputs)
 
 
 @inlined
@@ -176,15 +224,18 @@ def _gated_outputs(look: float, network: Network, data: Data, state: State, work
                 state.counts[CANDIDATE] = found + 1
 
 
-@inlined
-def _pulls(network: Network, data: Data, work: Work) -> None:
+@compiled
+def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
     """Turn pre-activations into slope times pull, in place, of a network without gates."""
     if network.activation == LEAKY:
         pull_leaky(work.pre, network.slope, data.output_start, work.pull)
     elif network.activation == POWER:
         pull_power(work.pre, network.degree, data.output_start, work.pull)
-    else:
+    elif network.activation == TANH:
         pull_tanh(work.pre, work.log_norm, work.norm, data.output_start, work.pull, work.total)
+    else:
+        spread = network.smoothing * threshold
+        pull_symmetric(work.pre, work.norm, threshold, spread, noise, work.pull)
 
 
 @inlined
@@ -238,20 +289,21 @@ def move(
         along = 0.0
         for c in range(r):
             along += force[j, c] * direction[j, c]
-        total = along / network.degree if network.activation != TANH else response[j]
-        radial = network.homogeneity * total if network.activation != TANH else along
+        total = along / network.degree if network.activation < TANH else response[j]
+        radial = network.homogeneity * total if network.activation < TANH else along
         scale = 1.0 if network.homogeneity == 1.0 else exp((network.homogeneity - 1.0) * log_norm[j])
         gain = ratio[j] * scale
+        decay = network.square_decay + network.cubic_decay * norm[j]
         if network.polar:
             for c in range(r):
                 out[j, c] = gain * (allowed[j, c] - along * direction[j, c])
-            out[j, r] = gain * radial
+            out[j, r] = gain * radial - decay
             out[j, r + 1] = scale * total - ratio[j] * out[j, r] if free else 0.0
         else:
             gain, rest = norm[j] * gain, radial - along
             for c in range(r):
-                out[j, c] = gain * (allowed[j, c] + rest * direction[j, c])
-            out[j, r] = 0.0
+                out[j, c] = gain * (allowed[j, c] + rest * direction[j, c]) - decay * norm[j] * direction[j, c]
+            out[j, r] = 1.0  # time, which a threshold depends on
             out[j, r + 1] = norm[j] * scale * total if network.trained else 0.0
 
 

@@ -50,12 +50,13 @@ class NumbaIntegrator:
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
         self._until, self._outputs = scenario.flow.until, problem.outputs
-        self._network = Network.of(problem, plan.coordinates)
+        self._network = Network.of(problem, plan.coordinates, scenario)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
         self._setting = (self._network, self._data, TABLEAUS[plan.solver], Aims.of(scenario, reduced))
         self._rows = Rows(problem, self._network)
         self._start = self._rows.first(reduced)
+        self._rows.set_time(self._start, plan.origin)
 
     def begin(self) -> Carry:
         carry = self._empty()

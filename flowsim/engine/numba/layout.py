@@ -10,6 +10,8 @@ from ...problem import Problem, Reduced
 from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.planes import Planes
 from ...scenario import Scenario
+from ...scenario.flow import Stage
+from ...scenario.model import SymmetricRelu
 from ..goals import Goals, Watch
 from .formulas import ACTIVATION_CODES, LOSS_CODES
 from .tableau import Tableau
@@ -25,8 +27,16 @@ TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 
 
+#: Network.attack: nobody, or within a ball of this norm.
+NO_ATTACK, L2, LINF = range(3)
+#: The steps of PGD together are so many radii long.
+PGD_LENGTH = 2.5
+
+
 class Network(NamedTuple):
-    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0."""
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0.
+    square_decay, cubic_decay: of the regulariser. threshold, threshold_rate, threshold_cap, smoothing: of b(t)
+    and of its noise. attack: 0 for none, 1 in l2, 2 in linf; attack_steps of attack_step, within radius."""
 
     activation: int
     degree: float
@@ -37,9 +47,19 @@ class Network(NamedTuple):
     balanced: bool
     trained: bool
     kinked: bool
+    square_decay: float
+    cubic_decay: float
+    threshold: float
+    threshold_rate: float
+    threshold_cap: float
+    smoothing: float
+    attack: int = NO_ATTACK
+    radius: float = 0.0
+    attack_steps: int = 0
+    attack_step: float = 0.0
 
     @classmethod
-    def of(cls, problem: Problem, coordinates: str) -> Network:
+    def of(cls, problem: Problem, coordinates: str, scenario: Scenario) -> Network:
         activation = problem.activation
         kinked = not activation.smooth
         return cls(
@@ -52,13 +72,43 @@ class Network(NamedTuple):
             balanced=problem.balanced,
             trained=problem.trained_output,
             kinked=kinked,
+            square_decay=problem.square_decay,
+            cubic_decay=problem.cubic_decay,
+            **_threshold(scenario),
+            **_attack(scenario),
         )
+
+
+def _threshold(scenario: Scenario) -> dict[str, Any]:
+    model = scenario.model
+    if not isinstance(model, SymmetricRelu):
+        return {"threshold": 0.0, "threshold_rate": 0.0, "threshold_cap": np.inf, "smoothing": 0.0}
+    return {
+        "threshold": model.threshold,
+        "threshold_rate": model.growth,
+        "threshold_cap": model.cap if model.cap is not None else np.inf,
+        "smoothing": model.smoothing,
+    }
+
+
+def _attack(scenario: Scenario) -> dict[str, Any]:
+    attack = scenario.flow.attack if isinstance(scenario.flow, Stage) else None
+    if attack is None:
+        return {}
+    length = attack.radius if attack.kind == "fgm" else PGD_LENGTH * attack.radius / attack.iterations
+    return {
+        "attack": L2 if attack.norm == "l2" else LINF,
+        "radius": attack.radius,
+        "attack_steps": attack.iterations,
+        "attack_step": length,
+    }
 
 
 class Data(NamedTuple):
     """inputs (n, r), targets, weight, norm (n,): the samples. output_index (m,): the output that each neuron is part of;
     output_start (k + 1,): the first neuron of each. plane (n,), factor (n,): x_i = factor_i times the
-    sample first (H,) of its plane; member_start (H + 1,), member (n,): the samples of each plane."""
+    sample first (H,) of its plane; member_start (H + 1,), member (n,): the samples of each plane. feature (r,): 1 for what
+    an attacker may change, 0 for a bias. noise (n, m): added to pre-activations, or (0, m)."""
 
     inputs: Floats
     targets: Floats
@@ -73,6 +123,8 @@ class Data(NamedTuple):
     first: Integers
     member_start: Integers
     member: Integers
+    feature: Floats
+    noise: Floats
 
     @classmethod
     def of(cls, reduced: Reduced, planes: Planes) -> Data:
@@ -91,6 +143,8 @@ class Data(NamedTuple):
             first=planes.first,
             member_start=planes.member_start,
             member=planes.member,
+            feature=reduced.feature_coordinates,
+            noise=np.zeros((0, len(weights.output_sign))),
         )
 
 
@@ -182,7 +236,8 @@ class Work(NamedTuple):
     (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than now that is, at
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
-    gate. flagged (m,): neurons at an event.
+    gate. flagged (m,): neurons at an event. attacked, ascent (n, r): the samples moved by an attacker, and where the loss
+    rises from there.
     """
 
     direction: Floats
@@ -204,12 +259,15 @@ class Work(NamedTuple):
     slide_cap: Floats
     candidate: Integers
     flagged: Any
+    attacked: Floats
+    ascent: Floats
 
     @classmethod
     def empty(cls, network: Network, state: State, shape: tuple[int, int]) -> Work:
         """shape: (k, n), of the outputs."""
         rows, entries = state.y.shape
         stages, most = len(state.k), state.slide_plane.shape[1]
+        moved = (shape[1] if network.attack else 0, entries - 2)
         return cls(
             direction=np.zeros((rows, entries - 2)),
             log_norm=np.zeros(rows),
@@ -230,6 +288,8 @@ class Work(NamedTuple):
             slide_cap=np.zeros((stages, rows, most)),
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
+            attacked=np.zeros(moved),
+            ascent=np.zeros(moved),
         )
 
 

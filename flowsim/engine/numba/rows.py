@@ -33,6 +33,11 @@ class Rows:
                 y[:, -1] = self.problem.output
         return y
 
+    def set_time(self, y: Floats, time: float) -> None:
+        """Of cartesian rows, which carry the time that a threshold depends on."""
+        if not self.network.polar:
+            y[:, -2] = time
+
     def snapshot(self, time: float | Floats, y: Floats, sliding: Booleans | None = None) -> Snapshot:
         """y: (…, m, r + 2)"""
         direction, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]

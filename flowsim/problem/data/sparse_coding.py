@@ -51,15 +51,16 @@ def _codes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Gene
     """Independent z_j: +-1 with probability large/d, +-1/sqrt(k) with probability k/d, else 0."""
     luck, large = generator.random(shape), data.large / data.dimension
     small = large + data.sparsity / data.dimension
-    size = np.where(luck < large, 1.0, np.where(luck < small, data.sparsity**-0.5, 0.0))
-    return size * _signs(shape, generator)
+    size: Floats = np.where(luck < large, 1.0, np.where(luck < small, data.sparsity**-0.5, 0.0))
+    return np.asarray(size * _signs(shape, generator), dtype=float)
 
 
 def _spikes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:
     if not data.spike_noise:
         return np.zeros(shape)
-    return np.where(generator.random(shape) < data.spike_probability, data.spike, 0.0) * _signs(shape, generator)
+    size: Floats = np.where(generator.random(shape) < data.spike_probability, data.spike, 0.0)
+    return np.asarray(size * _signs(shape, generator), dtype=float)
 
 
 def _signs(shape: tuple[int, int], generator: np.random.Generator) -> Floats:
-    return 1.0 - 2.0 * generator.integers(2, size=shape)
+    return generator.choice([1.0, -1.0], size=shape)

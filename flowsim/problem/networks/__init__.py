@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import leaky_relu, linear, prelu, relu, relu_power, tanh
+from . import leaky_relu, linear, prelu, relu, relu_power, symmetric_relu, tanh
 from .activation import Activation
 
 #: model.activation -> function of the model section that gives its Activation
@@ -14,6 +14,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Activation]] = {
     "relu_power": relu_power.build,
     "tanh": tanh.build,
     "linear": linear.build,
+    "symmetric_relu": symmetric_relu.build,
 }
 
 __all__ = ["ACTIVATIONS", "Activation"]

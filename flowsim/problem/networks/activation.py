@@ -19,7 +19,8 @@ class Activation:
     degree: p with k' s = p k, where k is a power; None where h is a function of <w, x> alone and k is not a power.
     smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
     Two activations are equal, and share compiled code, when all fields but `response` are: every parameter of the
-    response must show in one of them.
+    response must show in one of them. schedule: of one that changes with time, from a time to itself at that time; its own
+    response is that of time 0.
     """
 
     name: str
@@ -28,6 +29,11 @@ class Activation:
     degree: float | None
     smooth: bool
     inactive_slope: float = 0.0
+    schedule: Callable[[Array], Activation] | None = field(default=None, compare=False)
+
+    def at(self, time: Array) -> Activation:
+        """The activation at a time; at many (T,), its response takes arrays (T, m, n)."""
+        return self if self.schedule is None else self.schedule(time)
 
 
 def positive_power(s: Array, degree: float, xp: ModuleType) -> tuple[Array, Array]:

@@ -1,0 +1,57 @@
+"""The odd two-sided ReLU with a common threshold b: R(<w, x> - b) - R(-<w, x> - b)  (Allen-Zhu & Li 2022, Section 4).
+
+R(a) is max(a, 0), or its mean over noise of standard deviation s, a N(a/s) + s n(a/s) with the normal law N and density n.
+Written as |w| k with k = h(|w| s)/|w|.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+from scipy.special import ndtr
+
+from ...scenario.model import SymmetricRelu
+from .activation import Activation, Array
+
+
+def threshold_at(model: SymmetricRelu, time: Array) -> Array:
+    """b at a time, or at many."""
+    grown = model.threshold + model.growth * np.asarray(time)
+    return np.minimum(grown, model.cap) if model.cap is not None else grown
+
+
+def build(model: SymmetricRelu) -> Activation:
+    return _at(model, 0.0)
+
+
+def _at(model: SymmetricRelu, time: Array) -> Activation:
+    threshold = np.asarray(threshold_at(model, time))[..., None, None] if np.ndim(time) else threshold_at(model, time)
+    spread = model.smoothing * threshold
+
+    def response(s: Array, log_norm: Array, xp: ModuleType) -> tuple[Array, Array]:
+        norm = xp.exp(log_norm)
+        above, slope = ramp(norm * s - threshold, spread, xp)
+        below, falling = ramp(-norm * s - threshold, spread, xp)
+        return (above - below) / norm, slope + falling
+
+    return Activation(
+        "symmetric_relu",
+        response,
+        homogeneity=1,
+        degree=None,
+        smooth=model.smoothing > 0,
+        schedule=lambda later: _at(model, later),
+    )
+
+
+def ramp(x: Array, spread: Array, xp: ModuleType) -> tuple[Array, Array]:
+    """max(x + r, 0), in the mean over r ~ N(0, spread^2), and its derivative."""
+    if not np.any(np.asarray(spread) > 0):
+        return xp.maximum(x, 0.0), xp.where(x > 0, 1.0, 0.0)
+    if xp is np:
+        law = ndtr
+    else:
+        from jax.scipy.special import ndtr as law
+    scaled = x / spread
+    return x * law(scaled) + spread * xp.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi), law(scaled)
