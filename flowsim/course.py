@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from .drive import Run, drive
+from .drive import Run, drive, interrupts
 from .engine import Integrator, Report, going_on, make
 from .engine.integrator import COUNTS
 from .observe import Recorder, Trajectory
@@ -55,16 +55,19 @@ class Course:
 
     def drive(self, progress: Callable[[Report], None], checkpoint_run: Callable[[], None]) -> Status:
         """Go through all stages that are left, or until one of them cannot be finished; how the last one of them ended."""
+        with interrupts() as interrupted:
+            return self._drive(progress, checkpoint_run, interrupted)
+
+    def _drive(
+        self,
+        progress: Callable[[Report], None],
+        checkpoint_run: Callable[[], None],
+        interrupted: Callable[[], bool],
+    ) -> Status:
         while True:
             index = self.begun.stage if self.begun is not None else 0
-            status = drive(
-                self.integrator,
-                self.parts[index],
-                self.run,
-                self.recorder,
-                progress=progress,
-                checkpoint=checkpoint_run,
-            )
+            part = self.parts[index]
+            status = drive(self.integrator, part, self.run, self.recorder, progress, checkpoint_run, interrupted)
             if self.begun is not None:
                 name = self.prepared.scenario.stage[index].name
                 status = replace(status, cause=f"stage {name}: {status.cause}")

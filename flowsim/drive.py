@@ -6,7 +6,7 @@ import signal
 import threading
 import time as wall
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,17 +53,18 @@ def drive(
     recording: Recording,
     progress: Callable[[Report], None],
     checkpoint: Callable[[], None],
+    interrupted: Callable[[], bool] | None = None,
 ) -> Status:
     """Integrate until a goal is reached or the promise cannot be kept, and say which.
 
     progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
-    stops is always kept.
+    stops is always kept. interrupted: as `interrupts` gives it, where the caller has it already.
     """
     before, begun, pace = run.seconds, wall.monotonic(), Pace()
     written = begun
     report = integrator.report(run.carry)
     _keep_due(integrator, run, recording, report)
-    with interrupts() as interrupted:
+    with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
         while True:
             previous, started = report, wall.monotonic()
             run.carry = integrator.advance(
@@ -76,7 +77,7 @@ def drive(
             _keep_due(integrator, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
-            status = judge(scenario, report, run.seconds, interrupted())
+            status = judge(scenario, report, run.seconds, stopping())
             if status is not None:
                 break
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:
