@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engine import cosines
 from ..problem.data.samples import Floats, Integers
+from . import features
 from .decomposition import cluster_coefficients, noise_coefficients
 from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
@@ -21,6 +22,7 @@ _DECOMPOSES = (
 )
 _TWO_LAYERS = "two layers: neurons that have an output weight each"
 _SIGNED = "clusters, and two layers: neurons that have an output weight each"
+_CODED = 'data of kind "sparse_coding"'
 _LABELLED = "targets +1/-1 or an output for every cluster"
 _XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
@@ -358,6 +360,67 @@ _OBSERVABLES = (
         captures,
         on_request=True,
         needs=_XOR,
+    ),
+    Observable(
+        "feature_coefficient",
+        ("neuron", "cluster"),
+        "<w_i, c_j>, c_j a column of the dictionary times the sign of its entry of w*",
+        features.coefficients,
+        features.is_coded,
+        on_request=True,
+        needs=_CODED,
+    ),
+    Observable(
+        "pure_part",
+        ("neuron",),
+        "size of the neuron's largest coefficient <w_i, c_j>",
+        features.pure_parts,
+        features.is_coded,
+        on_request=True,
+        needs=_CODED,
+    ),
+    Observable(
+        "dense_mixture",
+        ("neuron",),
+        "mean of <w_i, c_j> / |w*_j| over all j but that of the largest coefficient",
+        features.dense_mixtures,
+        features.is_coded,
+        on_request=True,
+        needs=_CODED,
+    ),
+    Observable(
+        "dense_ratio",
+        (),
+        "mean of dense_mixture over the neurons, over that of pure_part",
+        features.dense_ratio,
+        features.is_coded,
+        on_request=True,
+        needs=_CODED,
+    ),
+    Observable(
+        "winners_kept",
+        (),
+        "of the neurons that surely win feature j at time 0, the share whose largest coefficient is that of j",
+        features.winners_kept,
+        features.has_winners,
+        on_request=True,
+        needs=f"{_CODED}, at least as many neurons as features, and neurons that surely win at time 0",
+    ),
+    Observable(
+        "initial_cosine",
+        ("neuron",),
+        "|cos| between the neuron's weights and those at time 0",
+        features.initial_cosine,
+        on_request=True,
+    ),
+    Observable(
+        "active_share",
+        (),
+        "share of the pairs of neuron and sample at which the slope of the neuron is at least 1/2",
+        features.active_share,
+        _two_layers,
+        on_request=True,
+        needs=_TWO_LAYERS,
     ),
 )
 

@@ -38,6 +38,13 @@ Name = Literal[
     "feature_change",
     "neuron_alignment",
     "almost_orthogonality",
+    "feature_coefficient",
+    "pure_part",
+    "dense_mixture",
+    "dense_ratio",
+    "winners_kept",
+    "initial_cosine",
+    "active_share",
 ]
 
 

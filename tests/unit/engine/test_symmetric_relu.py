@@ -1,4 +1,4 @@
-"""The symmetric ReLU: its smoothing against the law it comes from, its descent against JAX, its flow against its descent."""
+"""The symmetric ReLU: its smoothing against the law it has, its descent against JAX, its flow against its descent."""
 
 from __future__ import annotations
 

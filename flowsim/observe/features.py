@@ -1,0 +1,96 @@
+"""Sparse coding: how neurons decompose into features, the columns of the dictionary (Allen-Zhu & Li 2022, Section 5).
+
+A coefficient is <w_i, c_j>, c_j the column M_j times the sign of w*_j, so what correlates with the labels is positive.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..problem.data.samples import Floats, Integers
+from .instant import BLOCK, Instant, Setting
+
+#: gamma of Lemma B.2, which leaves it open in (0, 0.1).
+GAMMA = 0.05
+
+
+def is_coded(setting: Setting) -> bool:
+    return setting.problem.samples.label_weight is not None
+
+
+def coefficients(instant: Instant) -> Floats:
+    """(…, m, K)"""
+    snapshot = instant.snapshot
+    return np.exp(snapshot.log_norm)[..., None] * instant.setting.reduced.center_products(snapshot.direction)
+
+
+def pure_parts(instant: Instant) -> Floats:
+    """(…, m): the size of each neuron's largest coefficient"""
+    return np.abs(coefficients(instant)).max(axis=-1)
+
+
+def dense_mixtures(instant: Instant) -> Floats:
+    """(…, m): mean over all features but that of the largest coefficient of beta_ij, the coefficient by |w*_j|."""
+    weight = instant.setting.problem.samples.label_weight
+    assert weight is not None
+    found = coefficients(instant)
+    largest = np.abs(found).argmax(axis=-1)[..., None]
+    relative = found / weight
+    own = np.take_along_axis(relative, largest, axis=-1)[..., 0]
+    return (relative.sum(axis=-1) - own) / max(len(weight) - 1, 1)
+
+
+def dense_ratio(instant: Instant) -> Floats:
+    """(…): mean dense mixture over mean pure part"""
+    return dense_mixtures(instant).mean(axis=-1) / pure_parts(instant).mean(axis=-1)
+
+
+def sure_winners(setting: Setting) -> Integers:
+    """(m,): the feature j with the neuron in S_j,sure at time 0 (Definition B.1), -1 where there is none."""
+    problem, reduced = setting.problem, setting.reduced
+    neurons, features = len(problem.weights.log_norm), len(problem.centers)
+    spare = math.log(neurons) / math.log(features) - 1  # m = d^(1 + c_0)
+    high, gap = 2 + 2 * (1 - GAMMA) * spare, GAMMA * spare
+    size = np.exp(problem.weights.log_norm)
+    deviation = math.sqrt((size**2).mean() / problem.inputs.shape[1])
+    level = size[:, None] * reduced.center_products(reduced.direction) / (deviation * math.sqrt(math.log(features)))
+    order = np.argsort(np.abs(level), axis=1)
+    rows = np.arange(neurons)
+    first, second = level[rows, order[:, -1]], np.abs(level[rows, order[:, -2]])
+    sure = (first >= math.sqrt(high + gap)) & (second < math.sqrt(high - gap))
+    return np.where(sure, order[:, -1], -1)
+
+
+def has_winners(setting: Setting) -> bool:
+    problem = setting.problem
+    usual = len(problem.weights.log_norm) >= len(problem.centers) > 1
+    return is_coded(setting) and usual and bool((sure_winners(setting) >= 0).any())
+
+
+def winners_kept(instant: Instant) -> Floats:
+    """(…): of the neurons in some S_j,sure at time 0, the share whose largest coefficient is that of j, of its sign"""
+    won = sure_winners(instant.setting)
+    sure = np.flatnonzero(won >= 0)
+    found = coefficients(instant)[..., sure, :]
+    same = np.abs(found).argmax(axis=-1) == won[sure]
+    right = found[..., np.arange(len(sure)), won[sure]] > 0
+    return (same & right).mean(axis=-1)
+
+
+def initial_cosine(instant: Instant) -> Floats:
+    """(…, m): |cos| between each neuron's weights and those at time 0"""
+    return np.abs((instant.snapshot.direction * instant.setting.reduced.direction).sum(axis=-1))
+
+
+def active_share(instant: Instant) -> Floats:
+    """(…): share of the pairs of neuron and sample whose slope is at least 1/2, that of a ReLU half way up"""
+    setting, snapshot = instant.setting, instant.snapshot
+    activation, total = setting.problem.activation.at(snapshot.time), 0.0
+    for begin in range(0, len(setting.reduced.targets), BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        projection = setting.reduced.projections(snapshot.direction, rows)
+        _, slope = activation.response(projection, snapshot.log_norm[..., None], np)
+        total = total + (slope >= 0.5).mean(axis=-2) @ setting.multiplicity[rows]
+    return np.asarray(total / setting.multiplicity.sum())
