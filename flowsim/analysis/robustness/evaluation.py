@@ -140,9 +140,17 @@ def _parts(
             parts.append((rows, Target.of(own, test.x[rows], np.ones(len(rows)), test.goals, side, norm=wanted.norm)))
         return parts
     classifier = _classifier(name, scenario, setting, snapshot)
-    universal = problem.cluster_label @ problem.centers if len(problem.centers) else None
+    universal = _label_direction(problem)
     target = Target.of(classifier, test.x, test.label, test.goals, test.goal_label, universal, wanted.norm)
     return [(np.arange(len(test.x)), target)]
+
+
+def _label_direction(problem: Problem) -> Floats | None:
+    """(d,): sum of the centres times their labels, of sparse coding also times |w*|; None where there are none."""
+    if not len(problem.centers):
+        return None
+    weight = problem.samples.label_weight
+    return (problem.cluster_label if weight is None else problem.cluster_label * weight) @ problem.centers
 
 
 def _classifier(name: str, scenario: Scenario, setting: Setting, snapshot: Snapshot) -> Classifier:
