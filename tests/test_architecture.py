@@ -30,6 +30,7 @@ ORDER = [
     "analysis",
     "theory",
     "prepared",
+    "course",
     "ensemble",
     "simulation",
     "report",
