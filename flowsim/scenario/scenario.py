@@ -14,11 +14,11 @@ from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
 from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
-from .evaluate import Evaluate
+from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow
 from .init import Gaussian, Init, Nudged
 from .loss import Loss
-from .model import Linear, Model, Prelu, TwoLayer
+from .model import Linear, Mlp, Model, Prelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
 
@@ -89,6 +89,8 @@ class Scenario(Section):
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
         yield from self._broken_by_kind()
+        yield from self._broken_distance()
+        yield from self._broken_robustness()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
             unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
@@ -119,13 +121,19 @@ class Scenario(Section):
                 yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
         if isinstance(init, Nudged):
             yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
-        if self.evaluate.claims:
-            yield Broken("evaluate.claims", f"{given}: they are about two-layer networks", reads)
+        for key, asked in (("claims", self.evaluate.claims), ("distance", self.evaluate.distance)):
+            if asked:
+                yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
         if isinstance(self.model, Linear):
             if self.loss.kind == "cross_entropy":
                 yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
-            return
-        depth = len(self.model.hidden_widths) + 1
+        else:
+            yield from self._broken_by_layers(self.model, given)
+
+    def _broken_by_layers(self, model: Mlp, given: str) -> Iterator[Broken]:
+        """What networks of any depth cannot have. given: that it is not for these, in words."""
+        init, reads = self.init, ("model.kind",)
+        depth = len(model.hidden_widths) + 1
         if depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
             tiny = (
                 f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
@@ -139,8 +147,38 @@ class Scenario(Section):
             yield Broken("flow.engine", f'"numba" is {given}; use "diffrax"', reads)
         if self.flow.solver == "kvaerno5":
             yield Broken("flow.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
+        if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":
+            only = f'with "cross_entropy" {given}'
+            yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
         if self.is_ensemble:
             yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
+    def _broken_distance(self) -> Iterator[Broken]:
+        if self.evaluate.distance is None:
+            return
+        if self.loss.kind == "cross_entropy":
+            only = "for networks with a single output, not one for each cluster"
+            yield Broken("evaluate.distance", only, ("loss.kind",))
+        if self.observe.snapshots == "none":
+            needed = 'needs weights: use "ends", "all" or a number with evaluate.distance'
+            yield Broken("observe.snapshots", needed, ("evaluate.distance",))
+        if self.is_ensemble:
+            yield Broken("evaluate.distance", "for a run of a single seed, not an ensemble", ("seed",))
+
+    def _broken_robustness(self) -> Iterator[Broken]:
+        wanted = self.evaluate.robustness
+        if wanted is None:
+            return
+        if self.loss.kind != "cross_entropy":
+            only = 'only for loss.kind = "cross_entropy", which gives every cluster an output'
+            for index, name in enumerate(wanted.compare):
+                if name in OF_OUTPUTS:
+                    yield Broken(f"evaluate.robustness.compare[{index}]", f'"{name}" is {only}', ("loss.kind",))
+        if self.observe.snapshots == "none":
+            needed = 'needs weights: use "ends", "all" or a number with evaluate.robustness'
+            yield Broken("observe.snapshots", needed, ("evaluate.robustness",))
+        if self.is_ensemble:
+            yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
 
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}
