@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -21,8 +22,8 @@ from flowsim.problem.streams import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore:relu has a kink")
 
-DEEP: dict[str, Any] = {"kind": "mlp", "widths": [7, 5, 4], "bias": True}
-DESCENT = {"method": "gradient_descent", "step": 0.2, "iterations": 30}
+DEEP: dict[str, Any] = {"kind": "mlp", "widths": [12, 10, 8], "bias": True}
+DESCENT = {"method": "gradient_descent", "step": 0.1, "iterations": 40}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,8 @@ def deep(small):
 
     def scenario(**overrides: Any) -> flowsim.Scenario:
         model = {**DEEP, **overrides.pop("model", {})}
-        return small(**{"model": model, "init__scale": 0.5, **overrides})
+        usual = {"model": model, "init__scale": 0.5, "flow": {"rtol": 1e-4, "until": {"time": 8.0}}}
+        return small(**{**usual, **overrides})
 
     return scenario
 
@@ -98,29 +100,29 @@ def test_descent_is_a_loop_of_plain_numpy(deep, reduction):
     problem = flowsim.build(scenario)
     assert (reduce(problem).projected, len(problem.upper)) == (True, 3)
     run = flowsim.run(scenario).dataset
-    assert_close(kept_layers(run, -1), descended(problem, 0.2, [slice(None)] * 30), 1e-12)
+    assert_close(kept_layers(run, -1), descended(problem, 0.1, [slice(None)] * 40), 1e-11)
 
 
 def test_descent_in_pieces_is_descent(deep, monkeypatch):
     monkeypatch.setattr("flowsim.engine.descent.layers.PIECE", 5)
     scenario = deep(flow=DESCENT)
-    wanted = descended(flowsim.build(scenario), 0.2, [slice(None)] * 30)
+    wanted = descended(flowsim.build(scenario), 0.1, [slice(None)] * 40)
     assert_close(kept_layers(flowsim.run(scenario).dataset, -1), wanted, 1e-11)
 
 
 def test_sgd_takes_the_batches_of_its_stream(deep):
     scenario = deep(flow={**DESCENT, "method": "sgd", "batch": 10}, flow__until={"loss": 1e-9})
-    orders = [stream(0, f"flow.batches.{epoch}").permutation(24) for epoch in range(15)]
+    orders = [stream(0, f"flow.batches.{epoch}").permutation(24) for epoch in range(20)]
     batches = [order[begin : begin + 10] for order in orders for begin in (0, 10)]
     problem, run = flowsim.build(scenario), flowsim.run(scenario).dataset
-    assert_close(kept_layers(run, -1), descended(problem, 0.2, batches), 1e-12)
+    assert_close(kept_layers(run, -1), descended(problem, 0.1, batches), 1e-11)
     assert run["loss"][-1] < 0.5 * run["loss"][0]
 
 
 @pytest.mark.parametrize("method", ["gradient_descent", "sgd"])
 def test_descent_ends_at_its_loss(deep, method):
     batch = {"batch": 8} if method == "sgd" else {}
-    run = flowsim.run(deep(flow={"method": method, "step": 0.2, "until": {"loss": 0.1}, **batch}))
+    run = flowsim.run(deep(flow={"method": method, "step": 0.1, "until": {"loss": 0.1}, **batch}))
     assert run.attrs["status_cause"].startswith("reached loss 0.1")
     # every iteration is looked at, or the end of every epoch of three
     iteration = int(run["iteration"][-1])
@@ -135,9 +137,10 @@ def test_descent_that_runs_away_says_so(deep):
     assert np.isfinite(run["layer_4_weight"].values).all()
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("loss", ["square", "logistic", "cross_entropy"])
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("activation", "loss", "bias"),
+    [("relu", "square", False), ("tanh", "logistic", True), ("relu", "cross_entropy", True)],
+)
 def test_the_field_is_the_gradient_that_jax_finds(deep, activation, loss, bias):
     classes = {"data__supervision": "cluster"} if loss == "cross_entropy" else {}
     scenario = deep(model={"activation": activation, "bias": bias}, loss__kind=loss, **classes)
@@ -177,7 +180,7 @@ def test_two_layers_are_a_two_layer_network(small, activation):
         integrator = make(scenario, reduced, plan)
         carry = integrator.advance(integrator.begin(), np.inf, 10_000)
         end = integrator.now(carry)
-        assert end.time == (5.0 if activation == "tanh" else pytest.approx(6.0))
+        assert end.time == (5.0 if activation == "tanh" else pytest.approx(4.0))
         last = end.upper[0][0] if end.upper else end.output_sign * np.exp(end.output_log)
         ends.append([np.exp(end.log_norm)[:, None] * end.direction, last[None]])
     assert np.abs(ends[0][1] - v).max() > 0.1
@@ -197,17 +200,15 @@ def test_the_flow_is_the_limit_of_descent(deep):
 
 
 def test_a_flow_keeps_its_rows_within_the_tolerance(deep):
-    ends = {
-        rtol: kept_layers(flowsim.run(deep(model={"activation": "tanh"}, flow__rtol=rtol)).dataset, -1)
-        for rtol in (1e-4, 1e-6, 1e-11)
-    }
-    errors = [max(np.abs(a - b).max() for a, b in zip(ends[rtol], ends[1e-11], strict=True)) for rtol in (1e-4, 1e-6)]
+    keys = {"model": {"activation": "tanh"}, "flow__solver": "tsit5", "observe__times": 2}
+    ends = {rtol: kept_layers(flowsim.run(deep(**keys, flow__rtol=rtol)).dataset, -1) for rtol in (1e-4, 1e-6, 1e-9)}
+    errors = [max(np.abs(a - b).max() for a, b in zip(ends[rtol], ends[1e-9], strict=True)) for rtol in (1e-4, 1e-6)]
     assert errors[1] < 1e-5
     assert errors[1] < 0.1 * errors[0]
 
 
 def test_mixed_precision_is_close_to_float64(deep):
-    tanh = {"model": {"activation": "tanh"}, "flow__rtol": 1e-4}
+    tanh = {"model": {"activation": "tanh"}, "flow__rtol": 1e-4, "flow__solver": "tsit5", "observe__times": 2}
     exact = kept_layers(flowsim.run(deep(**tanh, flow__precision="float64")).dataset, -1)
     mixed = kept_layers(flowsim.run(deep(**tanh, flow__precision="mixed")).dataset, -1)
     assert_close(mixed, exact, 1e-3)
@@ -215,18 +216,19 @@ def test_mixed_precision_is_close_to_float64(deep):
 
 
 def test_what_goes_into_a_relu_neuron_stays_balanced_with_what_comes_out(deep):
-    scenario = deep(flow__rtol=1e-8, observe__snapshots="all", model={"bias": False})
+    scenario = deep(observe__snapshots="all", model={"bias": False})
     run = flowsim.run(scenario).dataset
-    assert run["loss"][-1] < 0.1 * run["loss"][0]
-    assert run["balance_drift"].max() < 1e-5
+    first, last = kept_layers(run, 0), kept_layers(run, -1)
+    assert all(np.abs(after - before).max() > 0.1 for before, after in zip(first, last, strict=True))
+    assert run["balance_drift"].max() < 2e-4
     balances = []
     for place in (0, -1):
         matrices = kept_layers(run, place)
-        balances.append([(out**2).sum(0) - (into**2).sum(1) for into, out in zip(matrices, matrices[1:], strict=False)])
-    assert_close(balances[1], balances[0], 1e-4)
+        balances.append([(out**2).sum(0) - (into**2).sum(1) for into, out in pairwise(matrices)])
+    assert_close(balances[1], balances[0], 2e-4)
     # descent keeps it to first order only
     run = flowsim.run(deep(flow=DESCENT, model={"bias": False})).dataset
-    assert 1e-4 < run["balance_drift"].max() < 0.3
+    assert 1e-3 < run["balance_drift"].max() < 0.3
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -250,11 +252,11 @@ def test_neurons_of_several_layers_have_no_sign_and_no_target(deep):
         flowsim.run(deep(observe__variables=["output_weight"]))
 
 
-@pytest.mark.parametrize("flow", [{}, {"method": "sgd", "step": 0.05, "batch": 8, "iterations": 600}])
+@pytest.mark.parametrize("flow", [{"rtol": 1e-4}, {"method": "sgd", "step": 0.05, "batch": 8, "iterations": 160}])
 def test_a_run_that_is_resumed_ends_as_one_that_was_not(deep, tmp_path, flow):
-    whole = deep(flow={"until": {"time": 30.0}, **flow}, observe__snapshots=4)
+    whole = deep(flow={**flow, "until": {"time": 8.0}}, observe__snapshots=4)
     wanted, file = flowsim.run(whole), tmp_path / "run.nc"
-    cut = deep(flow={**flow, "until": {"time": 30.0, "steps": 25}}, observe__snapshots=4)
+    cut = deep(flow={**flow, "until": {"time": 8.0, "steps": 25}}, observe__snapshots=4)
     assert flowsim.run(cut, file).attrs["status"] == "step_limit"
     again = flowsim.run(whole, file, resume=True)
     xr.testing.assert_equal(again.to_dataset(), wanted.to_dataset())
@@ -274,7 +276,10 @@ def test_a_trained_network_is_a_classifier_of_its_inputs(deep):
 
 
 def test_hidden_widths_are_depth_and_width_or_as_listed():
-    model = {text: flowsim.loads(f'[model]\nkind = "mlp"\n{text}').model for text in ("depth = 4\nwidth = 9", "", "width = 3")}
+    model = {
+        text: flowsim.loads(f'[model]\nkind = "mlp"\n{text}').model
+        for text in ("depth = 4\nwidth = 9", "", "width = 3")
+    }
     assert [one.hidden_widths for one in model.values()] == [(9, 9, 9), (50,), (3,)]
 
 
