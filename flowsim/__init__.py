@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .analysis.compare import compare
     from .analysis.distance import distance
+    from .analysis.robustness import robustness
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .report.page import write_report
@@ -36,6 +37,7 @@ _HOME = {
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
+    "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
     "write_report": "report.page",
@@ -53,6 +55,7 @@ __all__ = [
     "load",
     "loads",
     "open",
+    "robustness",
     "run",
     "run_ensemble",
     "write_report",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .analysis.distance import ideal_of
+from .analysis.robustness import check
 from .engine import Plan, choose
 from .errors import UsageError
 from .observe import Selection, Setting
@@ -28,6 +29,7 @@ class Prepared:
                 ideal_of(member, self.problem)
             except UsageError as error:
                 raise scenario.error(("evaluate.distance", str(error))) from None
+        check(member, self.problem)
         merge = flow.merge and flow.method != "sgd"  # batches are drawn among single samples
         self.reduced: Reduced = reduce(
             self.problem,

@@ -40,7 +40,10 @@ def followed(scenario: Scenario) -> tuple[str, ...]:
     time."""
     claims = selected(CLAIMS, scenario.evaluate.claims).values()
     names = [name for claim in claims for name in claim.observables]
-    return tuple(dict.fromkeys(["log_norm", "output_weight", *names])) if claims or scenario.evaluate.distance else ()
+    evaluate = scenario.evaluate
+    if not claims and evaluate.distance is None and evaluate.robustness is None:
+        return ()
+    return tuple(dict.fromkeys(["log_norm", "output_weight", *names]))
 
 
 def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:
