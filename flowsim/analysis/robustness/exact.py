@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from .classifier import Classifier, TwoLayer, restricted
 from .ideal import ClusterRule
 from .projection import SHAVED, nearer, shortest_step
 
-#: Networks with no more neurons of different directions, and no smooth ones beside powers, are searched through.
+#: Networks with no more different neurons are searched through.
 FEW = 12
 #: Products of neurons below this are those of orthogonal ones.
 ORTHONORMAL = 1e-12
@@ -34,24 +35,28 @@ def exact_radius(classifier: Classifier, x: Floats, tolerance: float = 1e-4) -> 
 
     Of Bayes' rule the bracket is as wide as about temperature log(K), and where a search comes to its end it may be wider;
     both ends hold all the same. Where no point has another sign, upper is inf. 0 where the value is 0.
-    Raises UsageError for classifiers that there is no exact radius for: see `has_exact_radius`.
+    Raises UsageError for classifiers that there is no exact radius for: see `exactness`.
     """
     inside, basis = restricted(classifier)
     if isinstance(inside, TwoLayer):
         inside = merged(inside)
-    radius = _method(inside, tolerance)
-    if radius is None:
+    kind, radius = _method(inside, tolerance)
+    if kind == "none":
         raise UsageError(f'there is no exact radius for the classifier "{classifier.name}"')
     points = x if basis is None else x @ basis
     found = np.array([radius(point) for point in points]).reshape(-1, 2)
     return found[:, 0], found[:, 1]
 
 
-def has_exact_radius(classifier: Classifier) -> bool:
-    """Linear networks, rules by clusters, networks of orthonormal neurons with p > 2, and those of few different neurons
-    with piecewise powers of one degree as activations."""
+def exactness(classifier: Classifier) -> Literal["formula", "search", "none"]:
+    """Whether there is an exact radius, and from what: something as quick as a formula, for linear networks, rules by
+    clusters, and networks of orthonormal neurons with p > 2; or a search of up to seconds for each sample, for networks with
+    at most FEW different neurons and powers as activations."""
     inside, _ = restricted(classifier)
-    return _method(merged(inside) if isinstance(inside, TwoLayer) else inside, 1.0) is not None
+    if isinstance(inside, TwoLayer):
+        inside = merged(inside)
+    kind, _ = _method(inside, 1.0)
+    return kind
 
 
 def merged(network: TwoLayer) -> TwoLayer:
@@ -75,20 +80,20 @@ def merged(network: TwoLayer) -> TwoLayer:
     )
 
 
-def _method(classifier: Classifier, tolerance: float) -> Radius | None:
+def _method(classifier: Classifier, tolerance: float) -> tuple[Literal["formula", "search", "none"], Radius]:
     if isinstance(classifier, ClusterRule):
-        return lambda x: _of_clusters(classifier, x)
+        return "formula", lambda x: _of_clusters(classifier, x)
     if not isinstance(classifier, TwoLayer) or classifier.activation.degree is None:
-        return None
+        return "none", lambda x: (0.0, np.inf)
     network, degree = classifier, classifier.activation.degree
     if degree == 1 and network.activation.inactive_slope == 1:
-        return lambda x: _linear(network, x)
+        return "formula", lambda x: _linear(network, x)
     products = network.direction @ network.direction.T
     if degree > 2 and not network.offset.any() and np.abs(products - np.eye(len(products))).max() <= ORTHONORMAL:
-        return lambda x: orthonormal.radius(network, x, tolerance)
+        return "formula", lambda x: orthonormal.radius(network, x, tolerance)
     if len(network.weight) <= FEW:
-        return lambda x: branching.radius(network, x, tolerance, BOXES)
-    return None
+        return "search", lambda x: branching.radius(network, x, tolerance, BOXES)
+    return "none", lambda x: (0.0, np.inf)
 
 
 def _linear(network: TwoLayer, x: Floats) -> tuple[float, float]:

@@ -17,9 +17,9 @@ from ...problem.data.samples import Booleans, Floats
 from .classifier import TwoLayer
 
 #: Intervals of the first search, parts that each of them is divided into, and how often, at most.
-INTERVALS, PARTS, DIVISIONS = 64, 6, 12
-#: Newton steps for a coordinate, and halvings for a multiplier.
-NEWTON, HALVINGS = 60, 200
+INTERVALS, PARTS, DIVISIONS = 24, 6, 12
+#: Newton steps for a coordinate, and divisions of an interval that holds a multiplier.
+NEWTON, SECTIONS = 60, 20
 #: No more intervals are divided at once.
 DIVIDED = 4096
 
@@ -50,7 +50,7 @@ def _search(at: Coordinates, far: int, upper: float, tolerance: float) -> tuple[
     points = begin + (at.x[far] + np.sqrt(upper) - begin) * np.linspace(0, 1, INTERVALS + 1)
     near, beyond = points[:-1], points[1:]
     for _ in range(DIVISIONS):
-        upper = min(upper, at.reached(far, beyond), at.reached(far, near))
+        upper = min(upper, at.reached(far, np.append(beyond, near[:1])))
         lower, possible = at.bounds(far, near, beyond)
         open_ = possible & (lower < upper * (1 - tolerance))
         if not open_.any() or open_.sum() > DIVIDED:
@@ -73,7 +73,9 @@ class Coordinates:
     def undominated(self) -> list[int]:
         """Neurons of N that may be the far one: one that is nearer and larger than another takes its place."""
         others = np.flatnonzero(~self.kept)
-        order = others[np.lexsort((-self.x[others], -self.size[others]))]
+        # sizes that differ by rounding are one
+        size = np.round(self.size[others] / self.size.max(), 12)
+        order = others[np.lexsort((-self.x[others], -size))]
         best, found = -np.inf, []
         for index in order:
             if self.x[index] > best:
@@ -114,9 +116,10 @@ class Coordinates:
             new = np.maximum(z - gap / np.where(rise > 1e-12, rise, 1e-12), 0.0)
             # Newton's steps all lead one way, but for rounding
             new = np.where(self.kept, np.minimum(new, z), np.clip(new, z, turning))
-            if np.array_equal(new, z):
-                break
+            settled = np.abs(new - z).max(initial=0.0) <= 4 * np.finfo(float).eps * new.max(initial=0.0)
             z = new
+            if settled:
+                break
         z = np.where(np.isfinite(multiplier)[:, None], z, np.where(self.kept, 0.0, start))
         terms = np.where(self.kept, -1.0, 1.0) * self.size * z**self.degree
         return terms[:, counted].sum(axis=1), ((z - start) ** 2)[:, counted].sum(axis=1)
@@ -127,12 +130,10 @@ class Coordinates:
         if not np.isfinite(high) or self.near(np.array([high]))[0][0] < 0:
             return np.inf
         low = 0.0
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            if middle in (low, high):
-                break
-            beyond = self.near(np.array([middle]))[0][0] >= 0
-            low, high = (low, middle) if beyond else (middle, high)
+        for _ in range(SECTIONS):
+            points = np.linspace(low, high, PARTS + 1)[1:]
+            first = int((self.near(points)[0] >= 0).argmax())
+            low, high = points[first - 1] if first else low, points[first]
         return float(self.near(np.array([high]))[1][0])
 
     def reached(self, far: int, z: Floats) -> float:
@@ -143,7 +144,7 @@ class Coordinates:
         return float((square + (z - self.x[far]) ** 2)[beyond].min(initial=np.inf))
 
     def bounds(self, far: int, low: Floats, high: Floats) -> tuple[Floats, Booleans]:
-        """(lower bounds of the squared distance, whether the boundary may be there) while a neuron is between low and high"""
+        """(lower bounds of the squared distance, whether the boundary may be there) with the neuron between low and high"""
         greatest = self.greatest(far)
         most, least = self.multiplier(far, low), self.multiplier(far, high)
         most = np.where(low > 0, most, np.inf)
