@@ -50,8 +50,8 @@ def exact_radius(classifier: Classifier, x: Floats, tolerance: float = 1e-4) -> 
 
 def exactness(classifier: Classifier) -> Literal["formula", "search", "none"]:
     """Whether there is an exact radius, and from what: something as quick as a formula, for linear networks, rules by
-    clusters, and networks of orthonormal neurons with p > 2; or a search of up to seconds for each sample, for networks with
-    at most FEW different neurons and powers as activations."""
+    clusters, and networks of orthonormal neurons with p > 2; or a search of up to seconds for each sample, for networks
+    with at most FEW different neurons and powers as activations."""
     inside, _ = restricted(classifier)
     if isinstance(inside, TwoLayer):
         inside = merged(inside)

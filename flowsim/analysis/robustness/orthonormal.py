@@ -46,19 +46,24 @@ def radius(network: TwoLayer, x: Floats, tolerance: float) -> tuple[float, float
 
 def _search(at: Coordinates, far: int, upper: float, tolerance: float) -> tuple[float, float]:
     """(a lower bound of the squared distance of solutions with this neuron far, the least squared distance known)"""
-    begin = at.turning(far)
-    points = begin + (at.x[far] + np.sqrt(upper) - begin) * np.linspace(0, 1, INTERVALS + 1)
-    near, beyond = points[:-1], points[1:]
-    for _ in range(DIVISIONS):
+    begin, end = at.turning(far), float(at.x[far] + np.sqrt(upper))
+    if end <= begin:
+        return upper, upper
+    points = begin + (end - begin) * np.linspace(0, 1, INTERVALS + 1)
+    near, beyond, least = points[:-1], points[1:], np.inf
+    for division in range(DIVISIONS):
         upper = min(upper, at.reached(far, np.append(beyond, near[:1])))
         lower, possible = at.bounds(far, near, beyond)
         open_ = possible & (lower < upper * (1 - tolerance))
-        if not open_.any() or open_.sum() > DIVIDED:
+        if division == DIVISIONS - 1 or open_.sum() > DIVIDED:
+            open_[:] = False
+        least = min(least, float(lower[possible & ~open_].min(initial=np.inf)))
+        if not open_.any():
             break
         share = np.linspace(0, 1, PARTS + 1)
         points = near[open_, None] + (beyond - near)[open_, None] * share
         near, beyond = points[:, :-1].ravel(), points[:, 1:].ravel()
-    return float(lower[possible].min(initial=upper)), upper
+    return least, upper
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,9 @@ class Coordinates:
 
     def multiplier(self, far: int, z: Floats) -> Floats:
         """The multiplier at which a neuron of N is at z: it falls beyond its turning point."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return (z - self.x[far]) / (self.degree * self.size[far] * z ** (self.degree - 1))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = (z - self.x[far]) / (self.degree * self.size[far] * z ** (self.degree - 1))
+        return np.where(z > 0, found, np.inf)
 
     def greatest(self, without: int | None = None) -> float:
         """The multiplier up to which every neuron of N but one has a near solution"""
