@@ -25,7 +25,7 @@ class Bound:
 
 
 #: A search through a network, rather than a formula, is for no more samples than these.
-SEARCHED = 100
+SEARCHED = 50
 #: A bracket wider than this, relatively, for any sample is not called exact.
 WIDE = 0.01
 
