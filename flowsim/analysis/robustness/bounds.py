@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .certified import certified_radius, has_certificate
+from .certified import certified_radius, has_certificate, lipschitz_radius
 from .classifier import Classifier
 from .exact import exact_radius, exactness
+from .layered import Layered
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ def _certified(classifier: Classifier, x: Floats, label: Floats) -> Floats | Non
         return _where_right(classifier, x, label, exact_radius(classifier, x)[0])
     if has_certificate(classifier):
         return _where_right(classifier, x, label, certified_radius(classifier, x))
+    if isinstance(classifier, Layered):
+        return _where_right(classifier, x, label, lipschitz_radius(classifier, x))
     return None
 
 

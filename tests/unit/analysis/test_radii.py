@@ -21,8 +21,9 @@ from flowsim.analysis.robustness import (
     power_classifier,
 )
 from flowsim.analysis.robustness.attacks import Target, attacked
-from flowsim.analysis.robustness.certified import BallBound, trust_region
+from flowsim.analysis.robustness.certified import BallBound, lipschitz_radius, trust_region
 from flowsim.analysis.robustness.exact import exactness
+from flowsim.analysis.robustness.layered import Layered
 from flowsim.analysis.robustness.projection import shortest_step
 from flowsim.problem.networks import ACTIVATIONS
 
@@ -125,6 +126,26 @@ def test_the_certificate_is_far_better_than_the_global_lipschitz_bound():
     lipschitz = np.linalg.norm(f.hidden, ord=2) * np.linalg.norm(f.output)
     assert (certified_radius(f, x) >= np.abs(f(x)) / lipschitz).all()
     assert np.median(certified_radius(f, x) / (np.abs(f(x)) / lipschitz)) > 3
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, depth=st.integers(2, 4), bias=st.booleans())
+def test_deep_networks_do_not_change_sign_within_their_lipschitz_radius(seed, depth, bias):
+    generator = np.random.default_rng(seed)
+    upper = tuple(generator.standard_normal((rows, 4 + bias)) for rows in [*[4] * (depth - 2), 1])
+    f = Layered(
+        generator.standard_normal((4, 3)),
+        bias * generator.standard_normal(4),
+        upper,
+        ACTIVATIONS["relu"](flowsim.loads('[model]\nactivation = "relu"').model),
+    )
+    x = samples(f, seed, 5)
+    radius = lipschitz_radius(f, x)
+    move = generator.standard_normal((500, len(x), 3))
+    move *= radius[:, None] / np.linalg.norm(move, axis=2, keepdims=True)
+    moved = f.value((x + move).reshape(-1, 3)).reshape(500, -1)
+    assert (radius > 0).all()
+    assert (moved * np.sign(f.value(x)) > 0).all()
 
 
 def test_where_training_ends_most_of_the_radius_is_certified():
