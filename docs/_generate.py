@@ -98,9 +98,26 @@ def _scenario() -> Iterator[str]:
         module = import_module(f"flowsim.scenario.{name}").__doc__ or ""
         yield _plain(_sentence(module.partition(": ")[2].strip()))
         if "oneOf" in spec:
-            yield from _variants(name, [_definition(variant, document) for variant in spec["oneOf"]], document)
+            yield from _kinds(name, spec["oneOf"], document)
         else:
             yield from _section(name, _definition(spec, document), document)
+
+
+def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
+    """The variants of a section; where one of its kinds has variants of its own, these, then the other kinds."""
+    families = [choice["oneOf"] for choice in choices if "oneOf" in choice]
+    variants = [_definition(variant, document) for variant in (families[0] if families else choices)]
+    others = [_definition(choice, document) for choice in choices if "oneOf" not in choice] if families else []
+    kind = "kind" if others else ""
+    if others:
+        first, *rest = [one["properties"][kind]["const"] for one in (variants[0], *others)]
+        listed = ", ".join((f"{_value(first)} (default)", *map(_value, rest)))
+        yield from ("", f"`{kind}` chooses one of {listed}. All variants of the first come first.")
+    yield from _variants(name, variants, document)
+    for other in others:
+        yield from ("", f"#### `{name}.{kind}` = {_value(other['properties'][kind]['const'])}")
+        own = {key: spec for key, spec in other["properties"].items() if key != kind}
+        yield from _section(name, {**other, "properties": own}, document)
 
 
 def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
@@ -126,9 +143,9 @@ def _section(name: str, definition: Spec, document: Spec) -> Iterator[str]:
         yield from ("", _plain(_sentence(" ".join(definition["description"].split()))))
     yield from _keys(definition["properties"], name, definition.get("required", ()))
     for key, spec in definition["properties"].items():
-        if "$ref" in spec:
+        for table in (choice for choice in _choices(spec) if "$ref" in choice):
             yield from ("", f"#### `[{name}.{key}]`")
-            yield from _section(f"{name}.{key}", _definition(spec, document), document)
+            yield from _section(f"{name}.{key}", _definition(table, document), document)
 
 
 def _definition(spec: Spec, document: Spec) -> Spec:
@@ -139,7 +156,7 @@ def _keys(properties: Mapping[str, Spec], parent: str = "", required: Iterable[s
     rows = []
     for key, spec in properties.items():
         default = "required" if key in required else _value(spec.get("default"))
-        allowed = f"keys of `[{parent}.{key}]`" if "$ref" in spec else _allowed(spec)
+        allowed = f"keys of `[{parent}.{key}]`" if _is_table(spec) else _allowed(spec)
         rows.append((_code(key), _type(spec), default, allowed, _plain(spec.get("description", ""))))
     if rows:
         yield ""
@@ -149,6 +166,10 @@ def _keys(properties: Mapping[str, Spec], parent: str = "", required: Iterable[s
 def _choices(spec: Spec) -> list[Spec]:
     """The alternatives of a key; none of them null, which TOML does not have."""
     return [choice for choice in spec.get("anyOf", [spec]) if choice.get("type") != "null"]
+
+
+def _is_table(spec: Spec) -> bool:
+    return any("$ref" in choice for choice in _choices(spec))
 
 
 def _type(spec: Spec) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ..problem.data.samples import Floats
+from ..report.robust import median_radius
 from ..report.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
 from .glance import Sheet, over_time, timeline
@@ -48,6 +49,7 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         **{name: int(last[name]) for name in COUNTS if name in last},
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
         **({"distance": _distance(tree)} if "distance" in tree.children else {}),
+        **({"robustness": _robustness(tree)} if "robustness" in tree.children else {}),
     }
 
 
@@ -72,6 +74,7 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines.append(f"at time {facts['time']:.6g}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _apart(facts)
+    lines += _withstanding(facts)
     lines += _held_against(facts)
     counts = {name: str(facts[name]) for name in COUNTS if name in facts}
     return [*lines, _numerics(tree, counts)]
@@ -100,6 +103,38 @@ def _apart(facts: dict[str, Any]) -> list[str]:
     found = facts["distance"]
     words = "{distance:.4g} from F^({degree:g}) with the factor {factor:.4g}, {unscaled_distance:.4g} as it is"
     return [f"distance     {words.format(**found)}"]
+
+
+def _robustness(tree: xr.DataTree) -> dict[str, Any]:
+    """Robust accuracy of every classifier under every attack, and the radius at which half of the samples are lost."""
+    group = tree.children["robustness"].to_dataset(inherit=False)
+    attacks = [str(attack) for attack in group["attack"].values]
+    accuracy = {
+        str(name): dict(zip(attacks, values.tolist(), strict=True))
+        for name, values in zip(group["classifier"].values, group["robust_accuracy"].values, strict=True)
+    }
+    return {
+        "norm": str(group.attrs["norm"]),
+        "radius": group["radius"].values.tolist(),
+        "robust_accuracy": accuracy,
+        "median_radius": {name: finite(size) for name, size in median_radius(group).items()},
+    }
+
+
+def _withstanding(facts: dict[str, Any]) -> list[str]:
+    """A line for each attack on each classifier: accuracies at the radii."""
+    if "robustness" not in facts:
+        return []
+    found = facts["robustness"]
+    radii = "".join(f"{radius:>7.4g}" for radius in found["radius"])
+    lines = [f"robustness   accuracy at radius ({found['norm']}){radii}"]
+    for name, attacks in found["robust_accuracy"].items():
+        for attack, values in attacks.items():
+            lines.append(f"  {f'{name}, {attack}':<34}{''.join(f'{value:7.3f}' for value in values)}")
+        half = found["median_radius"][name]
+        if half is not None:
+            lines.append(f"  {name}: half of the samples are lost at {half:.4g}")
+    return lines
 
 
 def _held_against(facts: dict[str, Any]) -> list[str]:

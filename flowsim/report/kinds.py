@@ -32,6 +32,7 @@ KINDS = {
     "loss_derivatives": "distribution of the samples' loss derivatives over time",
     "boundary": "samples and decision boundary at an instant, of data in two dimensions",
     "phase_portrait": "neurons seen along two centres, with trails over time",
+    "robustness": "robust accuracy against radius, under weak and strong attacks",
     "steps": "step size and rejections of the solver over time",
 }
 

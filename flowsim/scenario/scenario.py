@@ -173,15 +173,21 @@ class Scenario(Section):
                 yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
         if isinstance(init, Nudged):
             yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
-        if self.evaluate.claims and not isinstance(self.model, SymmetricRelu):
-            yield Broken("evaluate.claims", f"{given}: they are about two-layer networks", reads)
+        for key, asked in (("claims", self.evaluate.claims), ("distance", self.evaluate.distance)):
+            if asked and not (key == "claims" and isinstance(self.model, SymmetricRelu)):
+                yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
         if isinstance(self.model, SymmetricRelu):
             yield from self._broken_symmetric(self.model)
         if isinstance(self.model, Linear | SymmetricRelu):
             if self.loss.kind == "cross_entropy":
                 yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
-            return
-        depth = len(self.model.hidden_widths) + 1
+        else:
+            yield from self._broken_by_layers(self.model, given)
+
+    def _broken_by_layers(self, model: Mlp, given: str) -> Iterator[Broken]:
+        """What networks of any depth cannot have. given: that it is not for these, in words."""
+        init, reads = self.init, ("model.kind",)
+        depth = len(model.hidden_widths) + 1
         if depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
             tiny = (
                 f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
@@ -195,6 +201,9 @@ class Scenario(Section):
             yield Broken("flow.engine", f'"numba" is {given}; use "diffrax"', reads)
         if self.flow.solver == "kvaerno5":
             yield Broken("flow.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
+        if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":
+            only = f'with "cross_entropy" {given}'
+            yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
         if self.is_ensemble:
             yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
 

@@ -1,8 +1,11 @@
 """How far inputs may be moved before a classifier changes its mind: attacks, certificates, robust accuracy."""
 
+from .certified import certified_radius
 from .classifier import ByProbability, Classifier, OwnClass, TwoLayer, restricted
 from .evaluation import check, evaluated, robustness
+from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
+from .layered import Layered
 from .trained import classifier_of, network_of, of_result, weights_of
 
 __all__ = [
@@ -10,12 +13,15 @@ __all__ = [
     "ByProbability",
     "Classifier",
     "ClusterRule",
+    "Layered",
     "OwnClass",
     "TwoLayer",
     "bayes",
+    "certified_radius",
     "check",
     "classifier_of",
     "evaluated",
+    "exact_radius",
     "ideal_classifier",
     "nearest_cluster",
     "network_of",

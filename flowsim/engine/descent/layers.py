@@ -10,7 +10,7 @@ import numpy as np
 
 from ...problem import Reduced
 from ...problem.data.samples import Floats, Integers
-from ...problem.networks.layers import backward, forward
+from ...problem.networks.layers import forward, pulls_back, velocities
 from ...problem.streams import stream
 from ...scenario import Scenario
 from ..goals import Goals, reached_goal
@@ -136,8 +136,8 @@ class LayersDescent:
             outputs, passed = forward(hidden @ inputs.T, upper, activation, np, matmul)
             outputs = outputs if loss.classes else outputs[0]
             pull = np.atleast_2d(-weight * loss.derivative(outputs, targets, np))
-            first, velocities = backward(pull, upper, passed, matmul)
-            for sum_, part in zip(total, (first @ inputs, *velocities), strict=True):
+            pulls = pulls_back(pull, upper, passed, matmul)
+            for sum_, part in zip(total, (pulls[0] @ inputs, *velocities(pulls, passed, matmul)), strict=True):
                 sum_ += part
             per_sample = loss.log_value(outputs, targets, np) + np.log(weight)
             log_loss = np.logaddexp(log_loss, np.logaddexp.reduce(per_sample))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...problem import Reduced
-from ...problem.networks.layers import Passed, Product, backward, forward
+from ...problem.networks.layers import Passed, Product, forward, pulls_back, velocities
 from ..snapshot import Snapshot
 from .coordinates import OUTPUT_FLOOR, Constants, State, row_norms
 from .field import Data, Network
@@ -40,8 +40,9 @@ class Layers:
         data, network = constants.data, self.network
         outputs, passed = self._forward(state, data)
         pull = -data.weight * network.loss.derivative(outputs, data.targets, jnp)
-        pull, upper = backward(jnp.atleast_2d(pull), _upper(state), passed, _product(data))
-        return State(data.gather(pull), None, None, upper)
+        product = _product(data)
+        pulls = pulls_back(jnp.atleast_2d(pull), _upper(state), passed, product)
+        return State(data.gather(pulls[0]), None, None, velocities(pulls, passed, product))
 
     def _forward(self, state: State, data: Data) -> tuple[jax.Array, Passed]:
         direction, norm = _rows(state.hidden)

@@ -39,13 +39,15 @@ def forward(
     return seen, Passed(tuple(signals), tuple(slopes))
 
 
-def backward(pull: Array, upper: Sequence[Array], passed: Passed, product: Product) -> tuple[Array, tuple[Array, ...]]:
-    """(the pull (m, n) on what the first layer's neurons see, the velocity of every layer above it).
+def pulls_back(pull: Array, upper: Sequence[Array], passed: Passed, product: Product) -> tuple[Array, ...]:
+    """What pulls on each layer's neurons, before their activation, from the first layer (m, n) to the last (k, n), where it
+    is `pull`: a derivative in the outputs becomes one in what the layers below see."""
+    found = [pull]
+    for matrix, slope in zip(upper[::-1], passed.slopes[::-1], strict=True):
+        found.append(slope * product(matrix[:, : len(slope)].T, found[-1]))
+    return tuple(found[::-1])
 
-    pull (k, n): on the outputs, minus the derivative of the training loss in them.
-    """
-    velocities = []
-    for matrix, signal, slope in zip(upper[::-1], passed.signals[::-1], passed.slopes[::-1], strict=True):
-        velocities.append(product(pull, signal.T))
-        pull = slope * product(matrix[:, : len(slope)].T, pull)
-    return pull, tuple(velocities[::-1])
+
+def velocities(pulls: Sequence[Array], passed: Passed, product: Product) -> tuple[Array, ...]:
+    """Of the layers above the first; pulls: as `pulls_back` has them, of minus the training loss."""
+    return tuple(product(pull, signal.T) for pull, signal in zip(pulls[1:], passed.signals, strict=True))

@@ -23,6 +23,7 @@ from ...results import open as open_result
 from . import sections
 from .curves import Absent, Figure, figures
 from .frames import frames
+from .radius import over_radius
 from .run import Run, long_name
 
 #: Numbers travel with so many significant digits, more than a screen can show.
@@ -33,6 +34,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("phases", "Phases", sections.timeline),
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
+    ("robust", "Robustness in numbers", sections.robustness),
     ("numerics", "Numerics", sections.numerics),
     ("scenario", "Scenario", sections.scenario),
     ("reproduce", "How to make it again", sections.reproduction),
@@ -81,7 +83,7 @@ def page(runs: Sequence[Run]) -> str:
     title = " · ".join(dict.fromkeys(_title(run) for run in runs))
     before, after = _parts(runs, PARTS[:FIRST]), _parts(runs, PARTS[FIRST:])
     numbers = [_numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)]
-    main = [before, _through_time(runs, moving), _over_time(runs, drawn), after]
+    main = [before, _through_time(runs, moving), _over_time(runs, drawn), _over_radius(runs), after]
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         style=_asset("page.css"),
@@ -174,6 +176,13 @@ def _over_time(runs: Sequence[Run], drawn: Sequence[Sequence[Figure | Absent]]) 
     return f'<section id="over"><h2>Over time</h2>{choice}<div class="{grid}">{"".join(rows)}</div></section>'
 
 
+def _over_radius(runs: Sequence[Run]) -> str:
+    """The robust accuracy of each run; nothing where none has any."""
+    found = [over_radius(run) for run in runs]
+    contents = [_still(index, figure) if figure is not None else "" for index, figure in enumerate(found)]
+    return _part("robustness", "Robustness", runs, contents)
+
+
 def _shading(run: Run, named: bool) -> str:
     """What the shading of a run's plots tells apart."""
     names = escape(", ".join(part.name.replace("_", "-") for part in run.parts))
@@ -215,6 +224,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
             "phases": marks,
             "parts": [{"from": part.begin, "to": part.end} for part in run.parts],
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
+            "over_radius": vars(figure) if (figure := over_radius(run)) is not None else None,
             "frames": moved if isinstance(moved, dict) else None,
         }
     )

@@ -149,11 +149,27 @@ def reproduction(run: Run) -> str:
 
 def other_groups(run: Run) -> str:
     """What is in the file and not on this page."""
-    shown = {"phases", "claims", "numerics", "final", "checkpoint", "data"}
+    shown = {"phases", "claims", "robustness", "numerics", "final", "checkpoint", "data"}
     rows = [
         (name, ", ".join(map(str, node.data_vars))) for name, node in run.tree.children.items() if name not in shown
     ]
     return table(("group", "variables"), rows) if rows else ""
+
+
+def robustness(run: Run) -> str:
+    """Robust accuracy at every radius, of every classifier under every attack."""
+    if "robustness" not in run.tree.children:
+        return ""
+    group = run.tree.children["robustness"].to_dataset(inherit=False)
+    header = ("classifier", "attack", *(f"{radius:.4g}" for radius in group["radius"].values))
+    rows = [
+        (str(name), str(attack), *(f"{value:.3f}" for value in values))
+        for name, of_attacks in zip(group["classifier"].values, group["robust_accuracy"].values, strict=True)
+        for attack, values in zip(group["attack"].values, of_attacks, strict=True)
+    ]
+    samples = f"{group.sizes['test_sample']} {'training' if group.attrs['samples'] == 'training' else 'fresh'} samples"
+    words = f"<p>Share of {samples} that are classified right wherever the attack moves them to within the radius.</p>"
+    return words + f'<div class="wide">{table(header, rows)}</div>'
 
 
 def _absent(key: str, title: str, why: str) -> str:

@@ -40,6 +40,8 @@ iterations = 300
 [observe]
 times = 31
 snapshots = 3
+[evaluate]
+robustness = { radii = [0.0, 0.3, 0.9], attacks = ["fgm", "strong"], samples = 30, compare = ["nearest"], steps = 20 }
 """
 LONG_NAMES = {
     "alignment": "largest cosine between neuron and cluster centre",
@@ -51,6 +53,7 @@ LONG_NAMES = {
     "steps": "solver step size at the instant",
     "cosines": "neurons, by target cluster",
     "boundary": "feature 1",
+    "robustness": "robust accuracy",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
 OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
@@ -225,7 +228,12 @@ def test_of_several_outputs_every_class_has_its_boundary(draw):
     text = (
         '[data]\ndimension=2\npositive=1\nnegative=1\nsamples=8\nsupervision="cluster"\n[loss]\nkind="cross_entropy"\n'
     )
-    run = flowsim.run(flowsim.loads(text + '[model]\nwidth=4\nactivation="relu"\n[flow]\nuntil={time=5.0}'))
+    run = flowsim.run(
+        flowsim.loads(
+            text + '[model]\nwidth=4\nactivation="relu"\n[flow]\nuntil={time=5.0}'
+            "\n[evaluate]\nrobustness = { radii = [0.0, 0.5], samples = 10 }"
+        )
+    )
     from flowsim.report.plots import boundary
 
     fields = boundary.series(Source.of(run)).fields
@@ -234,6 +242,48 @@ def test_of_several_outputs_every_class_has_its_boundary(draw):
     for kind, why in obstacles(run).items():
         assert not why, kind
         draw(run, kind)
+
+
+def test_weak_and_strong_attacks_stand_side_by_side_and_other_classifiers_have_the_strongest(draw, xor):
+    axes, group = draw(xor, "robustness"), xor["robustness"]
+    assert names(axes) == ["network, fgm", "network, strong", "nearest, strong"]
+    found = [line.get_ydata() for line in axes.get_lines()]
+    np.testing.assert_array_equal(found[0], group["robust_accuracy"].sel(classifier="network", attack="fgm"))
+    np.testing.assert_array_equal(found[2], group["robust_accuracy"].sel(classifier="nearest", attack="strong"))
+
+
+def test_between_what_is_certified_and_what_the_attack_leaves_there_is_a_band(draw, xor):
+    group = xor["robustness"].to_dataset()
+    certified = group["robust_accuracy"].min("attack") / 2
+    axes = draw(Source(xor.to_dataset(), {"robustness": group.assign(certified_accuracy=certified)}), "robustness")
+    assert names(axes)[0] == "network, certified to attacked"
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    of_network = group["robust_accuracy"].sel(classifier="network", attack="strong")
+    assert (heights.min(), heights.max()) == (of_network.min() / 2, of_network.max())
+
+
+@pytest.mark.filterwarnings("ignore:relu has a kink")
+def test_networks_of_several_layers_and_linear_ones_are_drawn_as_far_as_they_have_what_it_takes(draw):
+    from flowsim.report.plots import boundary, norms
+
+    text = (
+        "[data]\ndimension=2\npositive=1\nnegative=1\nsamples=24\n"
+        '[flow]\nmethod="gradient_descent"\nstep=0.1\niterations=200\n'
+    )
+    deep = text + '[init]\nscale=0.5\n[model]\nkind="mlp"\nwidths=[8, 6]\nbias=true\n'
+    for scenario in (deep, text + '[model]\nkind="linear"\n[loss]\nkind="logistic"\n'):
+        run = flowsim.run(flowsim.loads(scenario))
+        found = boundary.series(Source.of(run))
+        columns = np.abs(found.x[:, None] - found.samples[:, 0]).argmin(axis=0)
+        rows = np.abs(found.y[:, None] - found.samples[:, 1]).argmin(axis=0)
+        margin = run["margin"][-1].values
+        sure = np.abs(margin) > 0.05
+        assert sure.sum() > 10
+        assert (np.sign(found.fields[0][rows, columns] * found.label) == np.sign(margin))[sure].all()
+        assert norms.series(Source.of(run)).bands
+        for kind, why in obstacles(run).items():
+            if not why:
+                draw(run, kind)
 
 
 def test_an_ensemble_is_summarised_or_one_member_is_picked(draw, ensemble):

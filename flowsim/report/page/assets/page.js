@@ -136,6 +136,14 @@
     }
   }
 
+  function drawOverRadius(run, index) {
+    const figure = run.over_radius;
+    if (!figure) return;
+    const plot = $(`${figure.key}-${index}`);
+    plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
+    Plotly.react(plot, curves(figure), layout(axis(figure.x), axis(figure.y, { range: [-0.03, 1.03] })), CONFIG);
+  }
+
   // -- neurons through time
 
   function unpackFrames(frames) {
@@ -287,6 +295,7 @@
     const show = player(runs);
     const draw = () => {
       runs.forEach((run, index) => drawStill(run, index, $("log").checked && !run.logarithms));
+      runs.forEach(drawOverRadius);
       show();
     };
     $("log").addEventListener("change", draw);
