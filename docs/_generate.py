@@ -92,7 +92,9 @@ def _scenario() -> Iterator[str]:
     document = schema()
     sections = {name: spec for name, spec in document["properties"].items() if "oneOf" in spec or "$ref" in spec}
     yield "### Top level"
-    yield from _keys({name: spec for name, spec in document["properties"].items() if name not in sections})
+    arrays = {name: spec for name, spec in document["properties"].items() if "$ref" in spec.get("items", {})}
+    others = {*sections, *arrays}
+    yield from _keys({name: spec for name, spec in document["properties"].items() if name not in others})
     for name, spec in sections.items():
         yield from ("", f"### `[{name}]`", "")
         module = import_module(f"flowsim.scenario.{name}").__doc__ or ""
@@ -118,6 +120,13 @@ def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
         yield from ("", f"#### `{name}.{kind}` = {_value(other['properties'][kind]['const'])}")
         own = {key: spec for key, spec in other["properties"].items() if key != kind}
         yield from _section(name, {**other, "properties": own}, document)
+    for name, spec in arrays.items():
+        yield from ("", f"### `[[{name}]]`", "")
+        shared = _definition(document["properties"]["flow"], document)["properties"]
+        definition = _definition(spec["items"], document)
+        own = {key: value for key, value in definition["properties"].items() if key not in shared}
+        yield _plain(_sentence(spec["description"])) + " The keys of `[flow]`, and:"
+        yield from _section(name, {**definition, "properties": own, "description": ""}, document)
 
 
 def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
@@ -139,7 +148,7 @@ def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
 
 def _section(name: str, definition: Spec, document: Spec) -> Iterator[str]:
     """A section's own words, its keys and the tables within it."""
-    if "description" in definition:
+    if definition.get("description"):
         yield from ("", _plain(_sentence(" ".join(definition["description"].split()))))
     yield from _keys(definition["properties"], name, definition.get("required", ()))
     for key, spec in definition["properties"].items():
@@ -176,8 +185,16 @@ def _type(spec: Spec) -> str:
     names = []
     for choice in _choices(spec):
         name = "table" if "$ref" in choice else choice["type"]
-        names.append(f"array of {choice['items']['type']}s" if name == "array" else name)
+        if name == "array":
+            name = f"array of {_items(choice)['type']}s"
+        names.append(name)
     return " or ".join(dict.fromkeys(names))
+
+
+def _items(array: Spec) -> Spec:
+    """What stands in an array, be it of any length or of a given one."""
+    items: Spec = array["items"] if "items" in array else array["prefixItems"][0]
+    return items
 
 
 def _allowed(spec: Spec) -> str:
@@ -186,7 +203,7 @@ def _allowed(spec: Spec) -> str:
 
 def _range(spec: Spec) -> str:
     if spec.get("type") == "array":
-        return ("any of " if "enum" in spec["items"] else "each ") + _range(spec["items"])
+        return ("any of " if "enum" in _items(spec) else "each ") + _range(_items(spec))
     if spec.get("type") == "boolean":
         return "`true`, `false`"
     if "const" in spec or "enum" in spec:
