@@ -1,7 +1,7 @@
 """The odd two-sided ReLU with a common threshold b: R(<w, x> - b) - R(-<w, x> - b)  (Allen-Zhu & Li 2022, Section 4).
 
 R(a) is max(a, 0), or its mean over noise of standard deviation s, a N(a/s) + s n(a/s) with the normal law N and density n.
-Written as |w| k with k = h(|w| s)/|w|.
+Written as |w| k with k = h(|w| s)/|w|. In NumPy alone: its flow is for the numba engine.
 """
 
 from __future__ import annotations
@@ -49,9 +49,6 @@ def ramp(x: Array, spread: Array, xp: ModuleType) -> tuple[Array, Array]:
     """max(x + r, 0), in the mean over r ~ N(0, spread^2), and its derivative."""
     if not np.any(np.asarray(spread) > 0):
         return xp.maximum(x, 0.0), xp.where(x > 0, 1.0, 0.0)
-    if xp is np:
-        law = ndtr
-    else:
-        from jax.scipy.special import ndtr as law
     scaled = x / spread
-    return x * law(scaled) + spread * xp.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi), law(scaled)
+    share = ndtr(scaled)
+    return x * share + spread * xp.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi), share
