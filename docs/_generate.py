@@ -103,6 +103,13 @@ def _scenario() -> Iterator[str]:
             yield from _kinds(name, spec["oneOf"], document)
         else:
             yield from _section(name, _definition(spec, document), document)
+    for name, spec in arrays.items():
+        yield from ("", f"### `[[{name}]]`", "")
+        shared = _definition(document["properties"]["flow"], document)["properties"]
+        definition = _definition(spec["items"], document)
+        own = {key: value for key, value in definition["properties"].items() if key not in shared}
+        yield _plain(_sentence(spec["description"])) + " The keys of `[flow]`, and:"
+        yield from _section(name, {**definition, "properties": own, "description": ""}, document)
 
 
 def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
@@ -120,13 +127,6 @@ def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
         yield from ("", f"#### `{name}.{kind}` = {_value(other['properties'][kind]['const'])}")
         own = {key: spec for key, spec in other["properties"].items() if key != kind}
         yield from _section(name, {**other, "properties": own}, document)
-    for name, spec in arrays.items():
-        yield from ("", f"### `[[{name}]]`", "")
-        shared = _definition(document["properties"]["flow"], document)["properties"]
-        definition = _definition(spec["items"], document)
-        own = {key: value for key, value in definition["properties"].items() if key not in shared}
-        yield _plain(_sentence(spec["description"])) + " The keys of `[flow]`, and:"
-        yield from _section(name, {**definition, "properties": own, "description": ""}, document)
 
 
 def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
