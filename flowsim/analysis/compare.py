@@ -171,7 +171,7 @@ def _differences(first: xr.DataTree, second: xr.DataTree) -> Iterator[str]:
         yield f"a is of seed {one.seed} and b of seed {other.seed}, so their random draws differ"
     if not _same_data(first, second, one, other):
         yield "they have different data"
-    if "neuron_sign" in first.coords and "neuron_sign" in second.coords and one.model.width == other.model.width:
+    if "neuron_sign" in first.coords and "neuron_sign" in second.coords and one.model.neurons == other.model.neurons:
         differ = np.count_nonzero(first["neuron_sign"].values != second["neuron_sign"].values)
         if differ:
             yield f"{differ} of their neurons have output weights of different signs"

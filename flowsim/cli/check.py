@@ -39,6 +39,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "features": problem.inputs.shape[1],
         "clusters": len(problem.centers),
         "neurons": neurons,
+        "layers": [len(matrix) for matrix in problem.upper],
         "reduced_samples": len(reduced.targets),
         "reduced_coordinates": coordinates,
         "merged": reduced.merged,
@@ -59,6 +60,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
 def _lines(facts: dict[str, Any]) -> list[str]:
     sizes = ", ".join(f"{facts[name]} {name}" for name in ("samples", "features", "clusters", "neurons"))
     merged = f"{facts['merged']} equal samples merged" if facts["merged"] else "no equal samples to merge"
+    sizes += "".join(f", {width} in layer {layer}" for layer, width in enumerate(facts["layers"], start=2))
     of_all = " of all members" if facts["members"] is not None else ""
     projected = "neurons moved into the span of the data" if facts["projected"] else "the data span all features"
     return [

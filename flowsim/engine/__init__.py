@@ -16,6 +16,10 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
+    if plan.engine == "descent" and reduced.problem.upper:
+        from .descent.layers import LayersDescent
+
+        return LayersDescent(scenario, reduced, plan)
     if plan.engine == "descent":
         from .descent.integrator import DescentIntegrator
 

@@ -45,7 +45,9 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     flow, problem = scenario.flow, reduced.problem
     if flow.descends:
         return _descent(scenario, reduced)
-    coordinates, why_coordinates = _coordinates(problem)
+    coordinates, why_coordinates = (
+        ("cartesian", "rows of several layers have no polar form") if problem.upper else _coordinates(problem)
+    )
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
     engine, why_engine = _engine(scenario, reduced)
@@ -85,7 +87,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            "engine descent: compiled iterations; time is step x iteration",
+            f"engine descent: {'' if reduced.problem.upper else 'compiled '}iterations; time is step x iteration",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
@@ -96,6 +98,8 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     """What "auto" means for this problem."""
     flow, activation = scenario.flow, reduced.problem.activation
+    if reduced.problem.upper:
+        return "diffrax", "the one with networks of several layers"
     if flow.precision == "mixed":
         return "diffrax", "the one with mixed precision"
     able = [engine for engine, solvers in SOLVERS.items() if flow.solver in ("auto", *solvers)]
@@ -148,7 +152,7 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
     _check_aligns(scenario, reduced)
     if engine == "diffrax" and not _installed("diffrax"):
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
-        wanted = next((key for key, so in asked.items() if so), "flow.solver")
+        wanted = next((key for key, so in asked.items() if so), "model.kind" if problem.upper else "flow.solver")
         raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))
@@ -188,9 +192,10 @@ def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str
             "Steps will shrink to push rounding below the tolerance; use float64 or a larger rtol."
         )
     if engine == "diffrax" and not problem.activation.smooth:
+        at = "what a neuron sees is 0" if problem.upper else "<w_j, x_i> = 0"
         yield (
-            f"{problem.activation.name} has a kink, so the field jumps where <w_j, x_i> = 0. This engine takes the "
+            f"{problem.activation.name} has a kink, so the field jumps where {at}. This engine takes the "
             "derivative at the kink from the inactive side and does not follow sliding along such a boundary (Clarke's "
             "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate. "
-            "The numba engine follows them."
+            f"{'No engine follows them above the first layer.' if problem.upper else 'The numba engine follows them.'}"
         )

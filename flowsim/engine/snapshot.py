@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from ..problem.data.samples import Booleans, Floats
 @dataclass(frozen=True)
 class Snapshot:
     """direction (m, r): unit rows in the reduced coordinates; log_norm (m,); v_j = output_sign e^output_log, both (m,);
-    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none.
+    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none. upper: the
+    matrices of the layers above the first, of a network of any depth.
 
     Many instants at once have a leading axis in every array, and time (T,).
     """
@@ -25,18 +26,21 @@ class Snapshot:
     output_sign: Floats
     output_log: Floats
     sliding: Booleans | None = None
+    upper: tuple[Floats, ...] = ()
 
     def __getitem__(self, index: Any) -> Snapshot:
         """Of many instants, those at an index of the leading axis."""
-        arrays: Any = (None if array is None else array[index] for array in self._arrays())
-        return Snapshot(*arrays)
+        rows: Any = [None if array is None else array[index] for array in self._rows()]
+        return replace(Snapshot(*rows), upper=tuple(matrix[index] for matrix in self.upper))
 
     @classmethod
     def stack(cls, instants: Sequence[Snapshot]) -> Snapshot:
         """Single instants, at least one, along a leading axis."""
-        columns = zip(*(instant._arrays() for instant in instants), strict=True)
-        arrays: Any = (None if column[0] is None else np.array(column) for column in columns)
-        return cls(*arrays)
+        columns = zip(*(instant._rows() for instant in instants), strict=True)
+        rows: Any = [None if column[0] is None else np.array(column) for column in columns]
+        layers = zip(*(instant.upper for instant in instants), strict=True)
+        return replace(cls(*rows), upper=tuple(np.array(layer) for layer in layers))
 
-    def _arrays(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
+    def _rows(self) -> tuple[Any, ...]:
+        """All fields but `upper`, which is the last."""
+        return tuple(getattr(self, field.name) for field in fields(self)[:-1])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import matmul
 
 import numpy as np
 
 from ..engine import Snapshot, target_cluster
 from ..problem import Problem, Reduced
 from ..problem.data.samples import Floats, Integers
+from ..problem.networks.layers import forward
 from .decomposition import Decomposition
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
@@ -93,7 +95,9 @@ class Instant:
 
     @property
     def _log_weight(self) -> Floats:
-        """(…, m): log of the factor of each neuron's response in the output"""
+        """(…, m): log of the factor of each neuron's response in the output; 0 where layers are between the two"""
+        if self.setting.problem.upper:
+            return np.zeros_like(self.snapshot.log_norm)
         return self.snapshot.output_log + self.setting.problem.activation.homogeneity * self.snapshot.log_norm
 
     @cached_property
@@ -115,9 +119,13 @@ class Instant:
             projection = reduced.projections(snapshot.direction, rows)
             if snapshot.sliding is not None:  # exactly 0, but for rounding
                 projection[snapshot.sliding[..., rows]] = 0.0
-            response, _ = problem.activation.response(projection, snapshot.log_norm[..., None], np)
-            parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
-            outputs[..., rows] = parts[..., 0, :]
+            if problem.upper:
+                first = np.exp(snapshot.log_norm)[..., None] * projection
+                outputs[..., rows], _ = forward(first, snapshot.upper, problem.activation, np, matmul)
+            else:
+                response, _ = problem.activation.response(projection, snapshot.log_norm[..., None], np)
+                parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
+                outputs[..., rows] = parts[..., 0, :]
             if active.size:
                 active += (projection > 0).astype(float) @ self.setting.membership[:, rows].T
         return outputs, active

@@ -90,7 +90,8 @@ class Selection:
         )
         # the members of an ensemble are kept where they stop, too
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
-        kept += snapshot_count(scenario) * math.prod(setting.problem.hidden_direction.shape)
+        weights = (setting.problem.hidden_direction, *setting.problem.upper)
+        kept += snapshot_count(scenario) * sum(matrix.size for matrix in weights)
         kept *= members
         if 8 * kept > MEMORY_LIMIT:
             raise UsageError(
@@ -175,7 +176,8 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class Trajectory:
     """What was kept. time (T,); variables: name -> (T, …); numerics: name -> (T,); kept_weights (S,): indices into time;
-    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm)."""
+    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm); upper: those of the layers
+    above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network of any depth."""
 
     time: Floats
     variables: dict[str, Floats]
@@ -183,6 +185,7 @@ class Trajectory:
     kept_weights: Integers
     direction: Floats
     bias: Floats
+    upper: tuple[Floats, ...] = ()
 
 
 @dataclass
@@ -195,7 +198,7 @@ class Recorder:
     _times: list[float] = field(default_factory=list)
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
-    _weights: list[tuple[Floats, Floats] | None] = field(default_factory=list)
+    _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
     _latest: Snapshot | None = None
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
@@ -228,7 +231,7 @@ class Recorder:
         for name in NUMERICS:
             self._numerics.setdefault(name, []).append(getattr(report, name))
         due = len(self._times) % _stride(self.scenario) == 0
-        self._weights.append(self.setting.reduced.lift(snapshot.direction) if due else None)
+        self._weights.append(self._lifted(snapshot) if due else None)
         self._times.append(float(snapshot.time))
         self._latest = snapshot
 
@@ -247,7 +250,7 @@ class Recorder:
         wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         held = dict(enumerate(self._weights))
         if self._latest is not None and held[len(held) - 1] is None:
-            held[len(held) - 1] = self.setting.reduced.lift(self._latest.direction)
+            held[len(held) - 1] = self._lifted(self._latest)
         indices = [index for index, weights in held.items() if weights is not None] if wanted else []
         if complete:
             indices = _evenly(indices, wanted)
@@ -258,9 +261,17 @@ class Recorder:
             variables={name: np.array(values) for name, values in self._variables.items()},
             numerics={name: np.array(values) for name, values in self._numerics.items()},
             kept_weights=np.array(indices, dtype=np.int64),
-            direction=np.array([direction for direction, _ in weights]).reshape(-1, neurons, features),
-            bias=np.array([bias for _, bias in weights]).reshape(-1, neurons),
+            direction=np.array([direction for direction, *_ in weights]).reshape(-1, neurons, features),
+            bias=np.array([bias for _, bias, *_ in weights]).reshape(-1, neurons),
+            upper=tuple(
+                np.array([layers[2 + place] for layers in weights]).reshape(-1, *matrix.shape)
+                for place, matrix in enumerate(self.setting.problem.upper)
+            ),
         )
+
+    def _lifted(self, snapshot: Snapshot) -> tuple[Floats, ...]:
+        """(direction, bias, layers above the first …) in the original features"""
+        return (*self.setting.reduced.lift(snapshot.direction), *snapshot.upper)
 
     def restore(self, kept: Trajectory, drop_last: bool) -> None:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
@@ -272,7 +283,8 @@ class Recorder:
         stride = _stride(self.scenario)
         for place, index in enumerate(kept.kept_weights):
             if index < end and index % stride == 0:
-                self._weights[index] = (kept.direction[place], kept.bias[place])
+                layers = (layer[place] for layer in kept.upper)
+                self._weights[index] = (kept.direction[place], kept.bias[place], *layers)
 
 
 def _quantiles(values: Floats, setting: Setting) -> Floats:

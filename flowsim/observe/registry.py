@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ _DECOMPOSES = (
     "linearly independent samples with known clusters, equal ones in one cluster, and an activation of <w_j, x> alone: "
     "elsewhere the weights do not determine the coefficients"
 )
+_TWO_LAYERS = "two layers: neurons that have an output weight each"
+_SIGNED = "clusters, and two layers: neurons that have an output weight each"
 _LABELLED = "targets +1/-1 or an output for every cluster"
 _XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
@@ -57,6 +59,15 @@ def _decomposes(setting: Setting) -> bool:
     return setting.decomposition is not None
 
 
+def _two_layers(setting: Setting) -> bool:
+    return not setting.problem.upper
+
+
+def _signed(setting: Setting) -> bool:
+    """Whether neurons have the sign of an output weight, and hence targets among clusters."""
+    return _clusters(setting) and _two_layers(setting)
+
+
 def _balance(setting: Setting) -> bool:
     problem = setting.problem
     return problem.trained_output and problem.activation.degree is not None
@@ -91,6 +102,8 @@ def _void_log_mass(instant: Instant) -> Floats:
 
 def _balance_drift(instant: Instant) -> Floats:
     """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the largest term, now or at first."""
+    if instant.setting.problem.upper:
+        return _layers_balance_drift(instant)
     snapshot, weights = instant.snapshot, instant.setting.problem.weights
     share = instant.setting.problem.activation.homogeneity
     now = np.maximum(snapshot.log_norm, snapshot.output_log)
@@ -101,6 +114,25 @@ def _balance_drift(instant: Instant) -> Floats:
 
     change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)
     return np.abs(change).max(axis=-1)
+
+
+def _layers_balance_drift(instant: Instant) -> Floats:
+    """Of every hidden neuron, the squared norm of its weights, bias included, less that of the weights it is seen with."""
+    snapshot, weights = instant.snapshot, instant.setting.problem.weights
+
+    def sizes(log_norm: Floats, upper: Sequence[Floats]) -> Iterator[tuple[Floats, Floats]]:
+        below = np.exp(2 * log_norm)
+        for matrix in upper:
+            yield below, (matrix[..., : below.shape[-1]] ** 2).sum(axis=-2)
+            below = (matrix**2).sum(axis=-1)
+
+    pairs = zip(sizes(snapshot.log_norm, snapshot.upper), sizes(weights.log_norm, weights.upper), strict=True)
+    drifts = []
+    for (into, out_of), (first_into, first_out_of) in pairs:
+        scale = np.maximum(np.maximum(into, out_of), np.maximum(first_into, first_out_of))
+        change = np.abs((into - out_of) - (first_into - first_out_of))
+        drifts.append((change / np.where(scale > 0, scale, 1.0)).max(axis=-1))
+    return np.asarray(np.max(drifts, axis=0))
 
 
 def _noisy_labels(setting: Setting) -> bool:
@@ -140,13 +172,17 @@ _OBSERVABLES = (
         ("neuron",),
         "output weight v_j",
         lambda instant: representable(instant.snapshot.output_sign, instant.snapshot.output_log),
+        _two_layers,
+        needs=_TWO_LAYERS,
     ),
     Observable(
         "log_output_weight",
         ("neuron",),
         "natural log of |v_j|",
         lambda instant: instant.snapshot.output_log,
+        _two_layers,
         companion=True,
+        needs=_TWO_LAYERS,
     ),
     Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss)),
     Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
@@ -202,19 +238,27 @@ _OBSERVABLES = (
         ("cluster",),
         "sum of squared norms of the neurons whose target is the cluster",
         lambda instant: representable(1.0, _cluster_log_mass(instant)),
-        _clusters,
+        _signed,
+        needs=_SIGNED,
     ),
     Observable(
-        "log_cluster_mass", ("cluster",), "natural log of cluster_mass", _cluster_log_mass, _clusters, companion=True
+        "log_cluster_mass",
+        ("cluster",),
+        "natural log of cluster_mass",
+        _cluster_log_mass,
+        _signed,
+        companion=True,
+        needs=_SIGNED,
     ),
     Observable(
         "void_mass",
         (),
         "sum of squared norms of the neurons with no target",
         lambda instant: representable(1.0, _void_log_mass(instant)),
-        _clusters,
+        _signed,
+        needs=_SIGNED,
     ),
-    Observable("log_void_mass", (), "natural log of void_mass", _void_log_mass, _clusters, companion=True),
+    Observable("log_void_mass", (), "natural log of void_mass", _void_log_mass, _signed, companion=True, needs=_SIGNED),
     Observable(
         "active_fraction",
         ("neuron", "cluster"),
@@ -240,7 +284,8 @@ _OBSERVABLES = (
     Observable(
         "balance_drift",
         (),
-        "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2) relative to the neuron's own scale",
+        "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2; mlp: what goes into a hidden neuron less what "
+        "comes out of it) relative to the neuron's own scale",
         _balance_drift,
         _balance,
     ),
@@ -285,9 +330,9 @@ _OBSERVABLES = (
         (),
         "share of the samples that activate every neuron of their own class; of several outputs, of their own output",
         activation_region,
-        _labels,
+        lambda setting: _labels(setting) and _two_layers(setting),
         on_request=True,
-        needs=_LABELLED,
+        needs=f"two layers and {_LABELLED}",
     ),
     Observable(
         "feature_change",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.init import Nudged
+from ..scenario.model import Linear, Mlp
 from .data import Samples
 from .data.samples import Floats
 from .streams import stream
@@ -16,41 +18,65 @@ from .streams import stream
 @dataclass(frozen=True)
 class Weights:
     """direction (m, d + 1 with a bias): unit rows, the bias entry last. log_norm (m,): log of the rows' norms.
-    output_sign (m,): +1/-1. output_log (m,): log|v_j|."""
+    output_sign (m,): +1/-1. output_log (m,): log|v_j|.
+
+    upper: of a network of any depth, the matrices of the layers above the first, the bias the last column; its neurons
+    have no output weight of their own, which is kept as sign 0 and log -inf.
+    """
 
     direction: Floats
     log_norm: Floats
     output_sign: Floats
     output_log: Floats
+    upper: tuple[Floats, ...] = ()
 
 
 def draw(scenario: Scenario, samples: Samples) -> Weights:
     """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
     model, init, seed = scenario.model, scenario.init, scenario.single_seed
-    shape = stream(seed, "initialisation").standard_normal((model.width, samples.inputs.shape[1] + model.bias))
+    neurons = model.neurons
+    shape = stream(seed, "initialisation").standard_normal((neurons, samples.inputs.shape[1] + model.bias))
     if init.shape == "sphere":
         shape /= np.linalg.norm(shape, axis=1, keepdims=True)
     if isinstance(init, Nudged):
         _nudge(shape, init.nudge, samples, scenario)
     norm = np.linalg.norm(shape, axis=1)
     log_norm = np.log(init.scale) + np.log(norm)
+    if isinstance(model, Mlp):
+        upper = _upper(scenario, model, samples)
+        return Weights(shape / norm[:, None], log_norm, np.zeros(neurons), np.full(neurons, -np.inf), upper)
     classes = scenario.loss.kind == "cross_entropy"
     signs = init.signs or ("positive" if classes else "random")
-    if signs == "positive":
-        sign = np.ones(model.width)
+    if signs == "positive" or isinstance(model, Linear):
+        sign = np.ones(neurons)
     elif signs == "half":
-        of_output = model.width // (len(samples.centers) if classes else 1)
-        sign = np.where(np.arange(model.width) % of_output < (of_output + 1) // 2, 1.0, -1.0)
+        of_output = neurons // (len(samples.centers) if classes else 1)
+        sign = np.where(np.arange(neurons) % of_output < (of_output + 1) // 2, 1.0, -1.0)
     else:
-        sign = stream(seed, "initialisation.signs").choice([1.0, -1.0], size=model.width)
+        sign = stream(seed, "initialisation.signs").choice([1.0, -1.0], size=neurons)
     if model.output_weight is not None:
-        output_log = np.full(model.width, np.log(model.output_weight))
+        output_log = np.full(neurons, np.log(model.output_weight))
     elif init.balanced:
         output_log = log_norm.copy()
     else:
-        size = np.abs(stream(seed, "initialisation.output").standard_normal(model.width))
+        size = np.abs(stream(seed, "initialisation.output").standard_normal(neurons))
         output_log = np.log(init.scale) + np.log(size)
     return Weights(shape / norm[:, None], log_norm, sign, output_log)
+
+
+def _upper(scenario: Scenario, model: Mlp, samples: Samples) -> tuple[Floats, ...]:
+    """The layers above the first, of the same shape and scale as that."""
+    outputs = len(samples.centers) if scenario.loss.kind == "cross_entropy" else 1
+    widths = (*model.hidden_widths, outputs)
+    layers = []
+    for layer, (below, here) in enumerate(pairwise(widths), start=2):
+        drawn = stream(scenario.single_seed, f"initialisation.layer_{layer}").standard_normal(
+            (here, below + model.bias)
+        )
+        if scenario.init.shape == "sphere":
+            drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        layers.append(scenario.init.scale * drawn)
+    return tuple(layers)
 
 
 def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) -> None:

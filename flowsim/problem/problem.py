@@ -10,6 +10,7 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.data import Drawn
+from ..scenario.model import Mlp, Model, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
 from .data.samples import Floats, Integers
@@ -32,7 +33,7 @@ class Problem:
     loss: Loss
     sample_weight: Floats  # (n,): what each sample's loss is multiplied with in the sum
     bias: bool
-    trained_output: bool
+    trained_output: bool  # true also where there are layers above the first
 
     @property
     def inputs(self) -> Floats:
@@ -100,6 +101,12 @@ class Problem:
         return self.weights.output_sign * np.exp(self.weights.output_log)
 
     @property
+    def upper(self) -> tuple[Floats, ...]:
+        """Of a network of any depth (`mlp`), W_l(0) of the layers above the first, (m_l, m_(l-1)), biases in a last column;
+        () of two-layer networks."""
+        return self.weights.upper
+
+    @property
     def outputs(self) -> int:
         """k: how many outputs the network has"""
         return len(self.samples.centers) if self.loss.classes else 1
@@ -112,7 +119,12 @@ class Problem:
     @property
     def balanced(self) -> bool:
         """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
-        conserved = self.trained_output and self.activation.homogeneity == 1 and self.activation.degree is not None
+        conserved = (
+            not self.upper
+            and self.trained_output
+            and self.activation.homogeneity == 1
+            and self.activation.degree is not None
+        )
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
@@ -126,7 +138,7 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
     _check_memory(scenario)
     samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
     loss = LOSSES[scenario.loss.kind]
-    if loss.classes:
+    if loss.classes and isinstance(scenario.model, TwoLayer):
         problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
         if problems:
             raise scenario.error(*problems)
@@ -145,10 +157,13 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
 
 def _check_memory(scenario: Scenario) -> None:
     """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
-    data, width = scenario.data, scenario.model.width
+    data, neurons = scenario.data, scenario.model.neurons
     if not isinstance(data, Drawn):
         return
-    sizes = {"data.samples": data.samples * data.dimension, "model.width": width * data.dimension}
+    sizes = {
+        "data.samples": data.samples * data.dimension,
+        f"model.{_width_key(scenario.model)}": neurons * data.dimension,
+    }
     available = _physical_memory()
     too_large = [
         (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
@@ -157,6 +172,10 @@ def _check_memory(scenario: Scenario) -> None:
     ]
     if too_large:
         raise scenario.error(*too_large)
+
+
+def _width_key(model: Model) -> str:
+    return "widths" if isinstance(model, Mlp) and model.widths is not None else "width"
 
 
 def _physical_memory() -> float:

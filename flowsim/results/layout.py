@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ WEIGHTS = {
     "direction": "weights of the neuron divided by exp(log_norm)",
     "bias_weight": "bias entry of the neuron divided by exp(log_norm)",
 }
+#: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
+LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
@@ -56,17 +58,17 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
 def coordinates(setting: Setting) -> dict[str, Any]:
     """What does not change along a trajectory, as arrays."""
     problem = setting.problem
-    known = {
-        "neuron_sign": problem.weights.output_sign.astype(np.int8),
-        "label": problem.label,
-        "sample_cluster": problem.sample_cluster,
-    }
-    if problem.loss.classes:
-        known["neuron_output"] = problem.neuron_output
+    known: dict[str, Any] = {"label": problem.label, "sample_cluster": problem.sample_cluster}
+    if not problem.upper:
+        known["neuron_sign"] = problem.weights.output_sign.astype(np.int8)
+        if problem.loss.classes:
+            known["neuron_output"] = problem.neuron_output
     if problem.samples.flipped.any():
         known["clean_label"] = problem.clean_targets
     if len(problem.centers):
-        known |= {"target_cluster": setting.target, "cluster_label": problem.cluster_label}
+        known["cluster_label"] = problem.cluster_label
+        if not problem.upper:
+            known["target_cluster"] = setting.target
     return known
 
 
@@ -83,9 +85,35 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
         variables["direction"] = _named("direction", trajectory.direction)
         if bias:
             variables["bias_weight"] = _named("bias_weight", trajectory.bias)
+        variables |= _layers(trajectory.upper, bias)
     dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
+
+
+def _layers(upper: Sequence[Any], bias: bool) -> dict[str, xr.Variable]:
+    """The weights of the layers above the first, along `neuron` of the first and `unit_2`, `unit_3`, … of the others."""
+    variables = {}
+    for layer, matrices in enumerate(upper, start=2):
+        here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
+        units = matrices.shape[-1] - bias
+        of = f"of layer {layer}{', the output' if layer == len(upper) + 1 else ''}"
+        weights = _variable(("snapshot", here, below), matrices[..., :units], f"weights {of}")
+        variables[LAYER_WEIGHT.format(layer)] = weights
+        if bias:
+            variables[LAYER_BIAS.format(layer)] = _variable(("snapshot", here), matrices[..., -1], f"biases {of}")
+    return variables
+
+
+def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
+    """The layers above the first as a trajectory holds them: the inverse of what `root` makes of them."""
+    upper: list[Any] = []
+    while (name := LAYER_WEIGHT.format(len(upper) + 2)) in dataset:
+        matrices, bias = dataset[name].values, LAYER_BIAS.format(len(upper) + 2)
+        if bias in dataset:
+            matrices = np.concatenate([matrices, dataset[bias].values[..., None]], axis=-1)
+        upper.append(matrices)
+    return tuple(upper)
 
 
 def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
@@ -139,11 +167,16 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     none = np.zeros((len(snapshots), neurons))
     return Trajectory(
         time=time,
-        variables={str(name): array.values for name, array in dataset.data_vars.items() if name not in WEIGHTS},
+        variables={
+            str(name): array.values
+            for name, array in dataset.data_vars.items()
+            if str(name).removesuffix(QUANTILE_SUFFIX) in OBSERVABLES
+        },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
+        upper=upper_of(dataset),
     )
 
 

@@ -174,7 +174,10 @@ def _written_path(location: KeyPath, raw: Any, keep_last: bool) -> KeyPath:
 def _owners(location: KeyPath) -> str:
     """The other variants that have the key, as ``tag = "value" or "value"``; empty where none has."""
     chosen, family = _sections_at(location[:-1])
-    owners = [_tag_of(other) for other in family if other not in chosen and location[-1] in other.model_fields]
+    others = [other for other in family if other not in chosen and location[-1] in other.model_fields]
+    kinds = {_kind_of(section) for section in chosen}
+    of_this_kind = [_tag_of(other) for other in others if _kind_of(other) in kinds]
+    owners = of_this_kind or [("kind", kind) for kind in dict.fromkeys(map(_kind_of, others))]
     return f"{owners[0][0]} = " + " or ".join(f'"{value}"' for _, value in owners) if owners else ""
 
 
@@ -206,10 +209,17 @@ def _models_in(annotation: Any) -> list[type[Section]]:
 
 def _tag_of(section: type[Section]) -> tuple[str, str]:
     for tag, _ in DEFAULT_TAGS.values():
-        if tag in section.model_fields and tag != "kind":
-            return tag, get_args(section.model_fields[tag].annotation)[0]
+        options = get_args(section.model_fields[tag].annotation) if tag in section.model_fields else ()
+        if tag != "kind" and len(options) == 1:
+            return tag, options[0]
+    kind = _kind_of(section)
+    return ("kind", kind) if kind else ("", "")
+
+
+def _kind_of(section: type[Section]) -> str:
+    """The value of the section's `kind`; "" where that does not tell variants apart."""
     kind = section.model_fields.get("kind")
-    return ("kind", get_args(kind.annotation)[0]) if kind else ("", "")
+    return get_args(kind.annotation)[0] if kind else ""
 
 
 def _not_an_option(given: Any, options: list[str]) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, Positive, Section, refuse
+from .base import Broken, Count, Positive, Section, as_tuple, refuse
 
 Degree = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
@@ -33,6 +33,11 @@ class TwoLayer(Section):
             yield Broken("output_weight", 'required with output = "fixed"', ("output",))
         if self.output == "trained" and self.output_weight is not None:
             yield Broken("output_weight", 'only with output = "fixed"', ("output",))
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of the first layer."""
+        return self.width
 
 
 class Relu(TwoLayer):
@@ -68,4 +73,53 @@ class Tanh(TwoLayer):
     activation: Literal["tanh"]
 
 
-Model = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
+class Mlp(Section):
+    """f(x) = W_L s(... s(W_2 s(W_1 x))), s the activation: a network of any depth, all of its layers trained."""
+
+    kind: Literal["mlp"]
+    activation: Literal["relu", "tanh"] = Field("relu", description="of every hidden layer")
+    depth: Annotated[int, Field(ge=2)] | None = Field(
+        None, description="layers of weights, the output layer included: 2 by default; not with widths"
+    )
+    width: Count | None = Field(None, description="neurons of each hidden layer: 50 by default; not with widths")
+    widths: Annotated[tuple[Count, ...], Field(min_length=1), as_tuple] | None = Field(
+        None, description="neurons of the hidden layers, the first one first, in place of depth and width"
+    )
+    bias: bool = Field(False, description="a trained bias entry for every neuron of every layer, the output's included")
+    output: ClassVar[str] = "trained"
+    output_weight: ClassVar[None] = None
+
+    @model_validator(mode="after")
+    def _rules(self) -> Mlp:
+        refuse(
+            Broken(key, "give either widths, or depth and width", ("widths",))
+            for key in ("depth", "width")
+            if self.widths is not None and getattr(self, key) is not None
+        )
+        return self
+
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """Neurons of the hidden layers."""
+        return self.widths or (self.width or 50,) * ((self.depth or 2) - 1)
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of the first layer."""
+        return self.hidden_widths[0]
+
+
+class Linear(Section):
+    """f(x) = <w, x>: with the logistic loss, logistic regression."""
+
+    kind: Literal["linear"]
+    bias: bool = Field(False, description="a trained bias: f(x) = <w, x> + b")
+    # what it is as a two-layer network: one linear neuron and the output weight 1, which is not trained
+    activation: ClassVar[str] = "linear"
+    neurons: ClassVar[int] = 1
+    output: ClassVar[str] = "fixed"
+    output_weight: ClassVar[float] = 1.0
+
+
+AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
+Model = Annotated[AnyTwoLayer | Mlp | Linear, Field(discriminator="kind")]

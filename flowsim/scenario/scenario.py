@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from html import escape
 from typing import Annotated, Any
@@ -15,18 +16,22 @@ from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow
-from .init import Gaussian, Init
+from .init import Gaussian, Init, Nudged
 from .loss import Loss
-from .model import Model, Prelu
+from .model import Linear, Mlp, Model, Prelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
 
-#: Discriminators that a scenario may leave out, with the value they then have.
+#: Discriminators that a scenario may leave out, with the value they then have; that of a network's activation goes with
+#: the kind "two_layer" alone.
 DEFAULT_TAGS = {
     "data": ("kind", "gaussian_mixture"),
     "model": ("activation", "prelu"),
     "init": ("shape", "gaussian"),
 }
+TWO_LAYER = "two_layer"
+#: Gradients of a network of several layers are products of its weights; below this they would underflow.
+SMALLEST_PRODUCT = 1e-250
 
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -67,8 +72,10 @@ class Scenario(Section):
             return raw
         filled = dict(raw)
         for section, (tag, default) in DEFAULT_TAGS.items():
-            if isinstance(filled.get(section), dict):
-                filled[section] = {tag: default, **filled[section]}
+            if isinstance(given := filled.get(section), dict):
+                kind = {"kind": given.get("kind", TWO_LAYER)} if section == "model" else {}
+                tags = {tag: default} if kind.get("kind", TWO_LAYER) == TWO_LAYER else {}
+                filled[section] = {**kind, **tags, **given}
         return filled
 
     @model_validator(mode="after")
@@ -81,6 +88,7 @@ class Scenario(Section):
             only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
+        yield from self._broken_by_kind()
         yield from self._broken_distance()
         yield from self._broken_robustness()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
@@ -97,9 +105,53 @@ class Scenario(Section):
         if classes and not by_cluster:
             yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
         clusters = self.data.clusters
-        if classes and clusters is not None:
+        if classes and clusters is not None and isinstance(self.model, TwoLayer):
             for problem in class_problems(clusters, self.model.width):
                 yield Broken("model.width", problem, ("data", "loss.kind"))
+
+    def _broken_by_kind(self) -> Iterator[Broken]:
+        """What networks that have no output weight for each neuron cannot have."""
+        kind, init = self.model.kind, self.init
+        if isinstance(self.model, TwoLayer):
+            return
+        given = f'not for model.kind = "{kind}"'
+        reads = ("model.kind",)
+        for key in ("balanced", "signs"):
+            if key in init.model_fields_set:
+                yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
+        if isinstance(init, Nudged):
+            yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
+        for key, asked in (("claims", self.evaluate.claims), ("distance", self.evaluate.distance)):
+            if asked:
+                yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
+        if isinstance(self.model, Linear):
+            if self.loss.kind == "cross_entropy":
+                yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
+        else:
+            yield from self._broken_by_layers(self.model, given)
+
+    def _broken_by_layers(self, model: Mlp, given: str) -> Iterator[Broken]:
+        """What networks of any depth cannot have. given: that it is not for these, in words."""
+        init, reads = self.init, ("model.kind",)
+        depth = len(model.hidden_widths) + 1
+        if depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
+            tiny = (
+                f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
+            )
+            yield Broken("init.scale", tiny, ("model",))
+        if self.flow.until.alignment is not None:
+            yield Broken("flow.until.alignment", f"{given}, whose neurons have no target clusters", reads)
+        if self.flow.coordinates == "polar":
+            yield Broken("flow.coordinates", f'"polar" is {given}; use "cartesian"', reads)
+        if self.flow.engine == "numba":
+            yield Broken("flow.engine", f'"numba" is {given}; use "diffrax"', reads)
+        if self.flow.solver == "kvaerno5":
+            yield Broken("flow.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
+        if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":
+            only = f'with "cross_entropy" {given}'
+            yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
+        if self.is_ensemble:
+            yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
 
     def _broken_distance(self) -> Iterator[Broken]:
         if self.evaluate.distance is None:

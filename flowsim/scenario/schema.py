@@ -14,5 +14,6 @@ def schema() -> dict[str, Any]:
     document = Scenario.model_json_schema()
     for section in DEFAULT_TAGS:
         # a scenario may leave the tag out, which OpenAPI's discriminator does not allow
-        document["properties"][section].pop("discriminator")
+        for choice in (spec := document["properties"][section], *spec["oneOf"]):
+            choice.pop("discriminator", None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document, "title": "flowsim scenario"}

@@ -3,6 +3,7 @@
 from .classifier import ByProbability, Classifier, OwnClass, TwoLayer, restricted
 from .evaluation import check, evaluated, robustness
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
+from .layered import Layered
 from .trained import classifier_of, network_of, of_result, weights_of
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ByProbability",
     "Classifier",
     "ClusterRule",
+    "Layered",
     "OwnClass",
     "TwoLayer",
     "bayes",

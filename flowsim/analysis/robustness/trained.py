@@ -12,8 +12,10 @@ from ...engine import Snapshot
 from ...errors import UsageError
 from ...observe import Setting
 from ...problem import build, reduce
+from ...results.layout import upper_of
 from ...scenario import loads
 from .classifier import ByProbability, Classifier, TwoLayer
+from .layered import Layered
 
 
 def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
@@ -26,7 +28,8 @@ def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
     shape = (len(index), len(start.output_log))
     bias = trajectory["bias_weight"].values if "bias_weight" in trajectory else np.zeros(shape)
     sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-    if setting.problem.trained_output:
+    upper = upper_of(trajectory)
+    if setting.problem.trained_output and not upper:
         if "output_weight" not in trajectory:
             raise UsageError("the weights were not kept (output_weight is missing)")
         output = trajectory["output_weight"].values[index]
@@ -41,6 +44,7 @@ def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
         trajectory["log_norm"].values[index],
         sign,
         size,
+        upper=upper,
     )
 
 
@@ -62,6 +66,10 @@ def by_outputs(setting: Setting, snapshot: Snapshot) -> TwoLayer:
 def classifier_of(setting: Setting, snapshot: Snapshot) -> Classifier:
     """The binary classifier that the network at a single instant is; with an output for each cluster, that by
     probabilities."""
+    if snapshot.upper:
+        direction, offset = setting.reduced.lift(snapshot.direction)
+        norm = np.exp(snapshot.log_norm)
+        return Layered(norm[:, None] * direction, norm * offset, snapshot.upper, setting.problem.activation)
     network, problem = network_of(setting, snapshot), setting.problem
     if not problem.loss.classes:
         return network

@@ -18,11 +18,13 @@ OUTPUT_FLOOR = 1e-3
 
 
 class State(NamedTuple):
-    """hidden (m, r), log_norm (m,) and output (m,); what a form of the state does not need is None."""
+    """hidden (m, r), log_norm (m,), output (m,) and the matrices of the layers above the first; what a form of the state
+    does not need is None."""
 
     hidden: jax.Array
     log_norm: jax.Array | None
     output: jax.Array | None
+    upper: tuple[jax.Array, ...] | None = None
 
 
 class Constants(NamedTuple):
@@ -41,6 +43,9 @@ class Coordinates(Protocol):
 
     def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(direction (m, r), log_norm (m,), ratio v/|w| (m,))"""
+
+    def outputs(self, state: State, constants: Constants) -> jax.Array:
+        """f(x_i): (n',), or (k, n') of several outputs"""
 
     def field(self, state: State, constants: Constants) -> State: ...
 
@@ -83,6 +88,9 @@ class Polar:
         assert state.log_norm is not None
         return constants.output_sign * jnp.exp(constants.output_log - state.log_norm)
 
+    def outputs(self, state: State, constants: Constants) -> jax.Array:
+        return self.network.outputs(*self.unit(state, constants), constants.data)
+
     def field(self, state: State, constants: Constants) -> State:
         direction, log_norm, ratio = self.unit(state, constants)
         drift = self.network.drift(direction, log_norm, ratio, constants.data)
@@ -121,12 +129,15 @@ class Cartesian:
         return State(jnp.asarray(np.exp(weights.log_norm)[:, None] * reduced.direction), None, output)
 
     def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
-        norm = _norms(state.hidden)
+        norm = row_norms(state.hidden)
         scale = jnp.where(norm > 0, norm, 1.0)
         return state.hidden / scale[:, None], jnp.log(scale), self._output(state, constants) / scale
 
     def _output(self, state: State, constants: Constants) -> jax.Array:
         return constants.output_sign * jnp.exp(constants.output_log) if state.output is None else state.output
+
+    def outputs(self, state: State, constants: Constants) -> jax.Array:
+        return self.network.outputs(*self.unit(state, constants), constants.data)
 
     def field(self, state: State, constants: Constants) -> State:
         direction, log_norm, ratio = self.unit(state, constants)
@@ -136,8 +147,8 @@ class Cartesian:
         return State(hidden, None, None if state.output is None else scale * drift.output)
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
-        size = jnp.maximum(_norms(before.hidden), _norms(after.hidden))
-        worst = _norms(error.hidden) / jnp.where(size > 0, size, 1.0)
+        size = jnp.maximum(row_norms(before.hidden), row_norms(after.hidden))
+        worst = row_norms(error.hidden) / jnp.where(size > 0, size, 1.0)
         if error.output is None or before.output is None or after.output is None:
             return worst
         output = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
@@ -158,7 +169,7 @@ def _rows_normalised(rows: jax.Array) -> jax.Array:
     return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _norms(rows: jax.Array) -> jax.Array:
+def row_norms(rows: jax.Array) -> jax.Array:
     """Norms of rows whose squares may underflow."""
     largest = jnp.max(jnp.abs(rows), axis=1)
     scale = jnp.where(largest > 0, largest, 1.0)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 
-from ...problem import Reduced
+from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
@@ -20,6 +20,7 @@ from ..plan import Plan
 from ..snapshot import Snapshot
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
+from .layers import Layers
 from .stepper import Carry, Stepper
 
 
@@ -37,6 +38,9 @@ SOLVERS: dict[str, Callable[[float, float], Any]] = {
     "kvaerno5": _kvaerno5,
 }
 
+#: What the weights of layer l, above the first, are saved as.
+LAYER = "layer_{}"
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -52,6 +56,14 @@ def _in_float64(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _coordinates(problem: Problem, network: Network, plan: Plan) -> Coordinates:
+    if problem.upper:
+        return Layers(network)
+    if plan.coordinates == "polar":
+        return Polar(network, problem.balanced, problem.trained_output)
+    return Cartesian(network, problem.trained_output)
+
+
 class DiffraxIntegrator:
     """Implements :class:`flowsim.engine.integrator.Integrator`."""
 
@@ -59,11 +71,7 @@ class DiffraxIntegrator:
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
         network = Network(problem.activation, problem.loss, problem.outputs)
-        coordinates: Coordinates = (
-            Polar(network, problem.balanced, problem.trained_output)
-            if plan.coordinates == "polar"
-            else Cartesian(network, problem.trained_output)
-        )
+        coordinates = _coordinates(problem, network, plan)
         self._until = until = flow.until
         self._goals = Goals.of(until)
         smallest = 1.0 if plan.coordinates == "polar" else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
@@ -121,7 +129,11 @@ class DiffraxIntegrator:
         return self._stepper.coordinates.snapshot(time, state, self._constants)
 
     def save(self, carry: Carry) -> dict[str, Any]:
-        state = {name: np.asarray(leaf) for name, leaf in carry.state._asdict().items() if leaf is not None}
+        *rows, upper = carry.state
+        state = {
+            name: np.asarray(leaf) for name, leaf in zip(State._fields[:-1], rows, strict=True) if leaf is not None
+        }
+        state |= {LAYER.format(layer): np.asarray(matrix) for layer, matrix in enumerate(upper or (), start=2)}
         controller = np.array([float(leaf) for leaf in carry.controller_state])
         counts = np.array([int(carry.accepted), int(carry.rejected)])
         clock = np.array([float(carry.time), float(carry.step)])
@@ -132,7 +144,9 @@ class DiffraxIntegrator:
     @_in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
         log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
-        state = State(jnp.asarray(saved["hidden"]), log_norm, output)
+        layers = range(2, len(self._start.upper or ()) + 2)
+        upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
+        state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
         time, step = saved["clock"]
         carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants)
         first, second, at_smallest = saved["controller"]

@@ -153,8 +153,7 @@ class Stepper:
     def log_loss(self, state: State, constants: Constants) -> jax.Array:
         """log of the training loss."""
         network = self.coordinates.network
-        outputs = network.outputs(*self.coordinates.unit(state, constants), constants.data)
-        return network.log_loss(outputs, constants.data)
+        return network.log_loss(self.coordinates.outputs(state, constants), constants.data)
 
     def evaluations(self, attempts: int) -> int:
         """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage

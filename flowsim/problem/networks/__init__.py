@@ -1,9 +1,9 @@
-"""Two-layer networks. An activation is one module here and one line in ACTIVATIONS."""
+"""Networks. An activation is one module here and one line in ACTIVATIONS."""
 
 from collections.abc import Callable
 from typing import Any
 
-from . import leaky_relu, prelu, relu, relu_power, tanh
+from . import leaky_relu, linear, prelu, relu, relu_power, tanh
 from .activation import Activation
 
 #: model.activation -> function of the model section that gives its Activation
@@ -13,6 +13,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Activation]] = {
     "prelu": prelu.build,
     "relu_power": relu_power.build,
     "tanh": tanh.build,
+    "linear": linear.build,
 }
 
 __all__ = ["ACTIVATIONS", "Activation"]

@@ -17,6 +17,8 @@ from flowsim.scenario.scenario import DEFAULT_TAGS
 
 #: What data.supervision = "cluster" asks of other sections.
 CLASSES = '[model]\nwidth = 8\n[loss]\nkind = "cross_entropy"\n'
+#: Networks that are not two-layer networks with an output weight for each neuron.
+LINEAR, MLP = '[model]\nkind = "linear"\n', '[model]\nkind = "mlp"\ndepth = 4\n'
 
 
 def issues(text: str) -> tuple[Issue, ...]:
@@ -60,6 +62,7 @@ def every_key() -> Iterator[tuple[str, str, str]]:
             header = f"[{name}]\n"
             if name in DEFAULT_TAGS:
                 tag = DEFAULT_TAGS[name][0]
+                tag = tag if tag in model.model_fields and model.__name__ != "Mlp" else "kind"
                 header += f'{tag} = "{get_args(model.model_fields[tag].annotation)[0]}"\n'
             if "path" in model.model_fields:
                 header += 'path = "x.csv"\n'
@@ -239,6 +242,19 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
             "loss.reduction",
             'not for data.kind = "table"; use "mean" or "sum"',
         ),
+        ('[model]\nkind = "mlp"\nwidths = [3, 4]\ndepth = 3', "model.depth", "give either widths, or depth and width"),
+        (LINEAR + '[init]\nsigns = "half"', "init.signs", 'not for model.kind = "linear"'),
+        (LINEAR + "[init]\nbalanced = true", "init.balanced", "no output weights of their own"),
+        (LINEAR + '[init]\nshape = "nudged"', "init.shape", 'use "gaussian" or "sphere"'),
+        (LINEAR + '[data]\nsupervision = "cluster"\n[loss]\nkind = "cross_entropy"', "loss.kind", "has one output"),
+        (MLP + "[init]\nbalanced = false", "init.balanced", "no output weights of their own"),
+        (MLP + "[init]\nscale = 1e-70", "init.scale", "with 4 layers, products of the weights would be below 1e-250"),
+        (MLP + '[flow]\nengine = "numba"', "flow.engine", 'use "diffrax"'),
+        (MLP + '[flow]\ncoordinates = "polar"', "flow.coordinates", 'use "cartesian"'),
+        (MLP + '[flow]\nsolver = "kvaerno5"', "flow.solver", "use tsit5, dopri5 or dopri8"),
+        (MLP + "[flow]\nuntil = { alignment = 0.9 }", "flow.until.alignment", "no target clusters"),
+        (LINEAR + "[evaluate.distance]", "evaluate.distance", "only for two-layer networks"),
+        (MLP + '[evaluate]\nclaims = ["li_2025"]', "evaluate.claims", "only for two-layer networks"),
         ("seed = [3, 4,\n3]", "seed[2]", "3 is named twice"),
         ("seed = [0]\n[flow]\nuntil = { loss = 0.1 }", "flow.until", "beside its other conditions it needs time"),
         ('seed = [0, 1]\n[observe]\nspacing = "solver"', "observe.spacing", 'use "linear" or "log"'),
@@ -275,6 +291,10 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
             'only with kind = "gaussian_mixture" or "xor" or "digits"',
         ),
         ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
+        ("[model]\ndepth = 3", "model.depth", 'only with kind = "mlp"'),
+        ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer"'),
+        ('[model]\nkind = "linear"\nwidth = 3', "model.width", 'only with kind = "two_layer" or "mlp"'),
+        ('[model]\nkind = "linear"\noutput = "fixed"', "model.output", 'only with kind = "two_layer"'),
         ('[data]\nlaw = "uniform"', "data.law", 'only with kind = "xor"'),
         ('[data]\nkind = "digits"\ndimension = 64', "data.dimension", 'only with kind = "gaussian_mixture" or "xor"'),
         ('[data]\nkind = "xor"\npositive = 2', "data.positive", 'only with kind = "gaussian_mixture"'),
