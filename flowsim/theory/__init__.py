@@ -13,7 +13,7 @@ from ..scenario import Scenario, loads
 from . import frei_2022, li_2025
 from .claim import Claim, held_against, selected
 from .evidence import Evidence
-from .relu import ReluNetwork, distance_up_to_scale
+from .relu import distance_up_to_scale, relu_network
 
 #: paper.theorem or paper.theorem.part -> Claim. A claim is one entry in its paper's CLAIMS; the name of its theorem stands
 #: in scenario/evaluate.py.
@@ -23,7 +23,16 @@ CLAIMS: dict[str, Claim] = {
     for name, claim in claims.items()
 }
 
-__all__ = ["CLAIMS", "Claim", "Evidence", "ReluNetwork", "distance_up_to_scale", "evaluate", "followed", "held_against"]
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "Evidence",
+    "distance_up_to_scale",
+    "evaluate",
+    "followed",
+    "held_against",
+    "relu_network",
+]
 
 
 def followed(scenario: Scenario) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from ..analysis.robustness import TwoLayer, network_of, weights_of
 from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import OBSERVABLES, Instant, Setting
@@ -15,7 +16,6 @@ from ..problem import Problem, fresh
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
 from ..scenario import Scenario
-from .relu import ReluNetwork
 
 #: Test samples, or as many as have so many numbers.
 TEST_SAMPLES, TEST_NUMBERS = 10_000, 20_000_000
@@ -41,28 +41,10 @@ class Evidence:
     @cached_property
     def weights(self) -> Snapshot:
         """The instants whose weights were kept, as many."""
-        kept = self.trajectory
-        for name in ("direction", "log_norm"):
-            if name not in kept:
-                raise NotApplicable(f"the weights were not kept ({name} is missing; see observe.snapshots)")
-        index = np.searchsorted(kept["time"].values, kept["snapshot"].values)
-        start = self.problem.weights
-        shape = (len(index), len(start.output_log))
-        bias = kept["bias_weight"].values if "bias_weight" in kept else np.zeros(shape)
-        sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-        if self.problem.trained_output:
-            if "output_weight" not in kept:
-                raise NotApplicable("the weights were not kept (output_weight is missing)")
-            output = kept["output_weight"].values[index]
-            with np.errstate(divide="ignore"):
-                sign, size = np.sign(output), np.log(np.abs(output))
-        return Snapshot(
-            kept["snapshot"].values,
-            self.setting.reduced.lower(kept["direction"].values, bias),
-            kept["log_norm"].values[index],
-            sign,
-            size,
-        )
+        try:
+            return weights_of(self.setting, self.trajectory)
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
 
     @cached_property
     def end(self) -> Instant:
@@ -70,14 +52,11 @@ class Evidence:
         return Instant(self.setting, self.weights[-1])
 
     @cached_property
-    def network(self) -> ReluNetwork:
-        """The network at the end, in the original features. With several outputs, their sum."""
+    def network(self) -> TwoLayer:
+        """The ReLU network at the end, in the original features. With several outputs, their sum."""
         if self.problem.activation.name != "relu":
             raise NotApplicable(f"it speaks of ReLU, and the activation is {self.problem.activation.name}")
-        last = self.weights[-1]
-        hidden, bias = self.setting.reduced.lift(last.direction)
-        norm = np.exp(last.log_norm)
-        return ReluNetwork(norm[:, None] * hidden, norm * bias, last.output_sign * np.exp(last.output_log))
+        return network_of(self.setting, self.weights[-1])
 
     @cached_property
     def neuron_output(self) -> Integers:
@@ -89,8 +68,8 @@ class Evidence:
     def class_outputs(self, x: Floats) -> Floats:
         """(n, K): the outputs of a network that has one per cluster"""
         network, features = self.network, np.zeros((len(self.neuron_output), len(self.problem.centers)))
-        features[np.arange(len(features)), self.neuron_output] = network.output
-        return np.maximum(x @ network.hidden.T + network.bias, 0.0) @ features
+        features[np.arange(len(features)), self.neuron_output] = np.exp(network.log_scale) * network.weight
+        return network.responses(x)[0] @ features
 
     @cached_property
     def test(self) -> Samples:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..analysis.robustness import TwoLayer
 from ..observe.regions import feature_changes
 from ..observe.xor import C0, capture_sets, is_xor, unit_centers
 from ..problem import Problem
@@ -20,7 +21,7 @@ from ..scenario.data import Drawn
 from ..scenario.init import Gaussian
 from .claim import Claim
 from .evidence import Evidence, NotApplicable
-from .relu import ReluNetwork
+from .relu import relu_network
 
 PAPER = "Frei et al. 2022"
 #: delta, the probability with which a claim may fail.
@@ -31,9 +32,9 @@ HORIZON = 0.25
 ROUNDING = 1e-6
 
 
-def xor_ideal(centers: Floats) -> ReluNetwork:
+def xor_ideal(centers: Floats) -> TwoLayer:
     """|<mu_1, x>| - |<mu_2, x>| (equation 1) for the centres +mu_1, -mu_1, +mu_2, -mu_2 (4, d)."""
-    return ReluNetwork(centers, np.zeros(4), np.array([1.0, 1.0, -1.0, -1.0]))
+    return relu_network(centers, np.zeros(4), np.array([1.0, 1.0, -1.0, -1.0]))
 
 
 def _xor(evidence: Evidence) -> Problem:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..analysis.robustness import TwoLayer
 from ..observe import Instant
 from ..observe.decomposition import cluster_coefficients, noise_coefficients
 from ..problem import Problem
 from ..problem.data.samples import Floats, Integers
 from .claim import Claim
 from .evidence import Evidence, NotApplicable
-from .relu import ReluNetwork, distance_up_to_scale
+from .relu import distance_up_to_scale, relu_network
 
 PAPER = "Li et al. 2025"
 #: Radius of the attack, in units of R/sqrt(k), that the averaging networks must not withstand: 1 turns f_FA, 2k/(k + 2)
@@ -24,15 +25,15 @@ ATTACK = 2.0
 WITHSTOOD = 0.25
 
 
-def feature_averaging(centers: Floats, cluster_label: Integers) -> ReluNetwork:
+def feature_averaging(centers: Floats, cluster_label: Integers) -> TwoLayer:
     """f_FA = |J+| ReLU<mean of mu_j over J+, x> - |J-| ReLU<mean of mu_j over J-, x> (Definition 4.1)."""
     sums = np.array([centers[cluster_label == sign].sum(axis=0) for sign in (1, -1)])
-    return ReluNetwork(sums, np.zeros(2), np.array([1.0, -1.0]))
+    return relu_network(sums, np.zeros(2), np.array([1.0, -1.0]))
 
 
-def feature_decoupling(centers: Floats, cluster_label: Integers) -> ReluNetwork:
+def feature_decoupling(centers: Floats, cluster_label: Integers) -> TwoLayer:
     """f_FD: the sum over J+ of ReLU(<mu_j, x> - R^2/2) minus that over J-, R^2 = |mu_j|^2 (Theorem D.3)."""
-    return ReluNetwork(centers, -((centers**2).sum(axis=1)) / 2, cluster_label.astype(float))
+    return relu_network(centers, -((centers**2).sum(axis=1)) / 2, cluster_label.astype(float))
 
 
 def averaging_outputs(x: Floats, centers: Floats, cluster_label: Integers) -> Floats:

@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..analysis.robustness import TwoLayer
 from ..problem.data.samples import Floats
+from ..problem.networks import relu
 from ..problem.streams import stream
+from ..scenario.model import Relu
 
 #: The sphere is searched by gradient ascent from the neurons and from as many random points.
 STARTS, STEPS, ROUNDS = 64, 150, 6
 
 
-@dataclass(frozen=True)
-class ReluNetwork:
+RELU = relu.build(Relu(activation="relu"))
+
+
+def relu_network(hidden: Floats, bias: Floats, output: Floats, name: str = "network") -> TwoLayer:
     """x (n, d) -> sum_j output_j max(<hidden_j, x> + bias_j, 0) (n,); hidden (m, d), bias and output (m,)."""
-
-    hidden: Floats
-    bias: Floats
-    output: Floats
-
-    def __call__(self, x: Floats) -> Floats:
-        return np.maximum(x @ self.hidden.T + self.bias, 0.0) @ self.output
-
-    def gradient(self, x: Floats) -> Floats:
-        """(n, d): the derivative in x, 0 at a neuron's kink"""
-        return ((x @ self.hidden.T + self.bias > 0) * self.output) @ self.hidden
-
-    def __mul__(self, factor: float) -> ReluNetwork:
-        return ReluNetwork(self.hidden, self.bias, factor * self.output)
-
-    def __sub__(self, other: ReluNetwork) -> ReluNetwork:
-        stacked = [
-            np.concatenate(pair) for pair in zip((self.hidden, self.bias), (other.hidden, other.bias), strict=True)
-        ]
-        return ReluNetwork(stacked[0], stacked[1], np.concatenate([self.output, -other.output]))
-
-    def within(self, basis: Floats) -> ReluNetwork:
-        """The same network of z, x = basis z, for an orthonormal basis (d, r) of a space that holds its neurons."""
-        return ReluNetwork(self.hidden @ basis, self.bias, self.output)
+    return TwoLayer.of(hidden, bias, output, RELU, name)
 
 
-def distance_up_to_scale(network: ReluNetwork, ideal: ReluNetwork, radius: float) -> tuple[float, float, float]:
+def distance_up_to_scale(network: TwoLayer, ideal: TwoLayer, radius: float) -> tuple[float, float, float]:
     """(inf_{C > 0} sup_{|x| = radius} |C ideal(x) - network(x)|, that C, sup |network(x)|).
 
     Only the span of the neurons matters. The suprema are the largest values that gradient ascent finds there. The infimum
     is over the points found so far, to which each round adds those where its C is worst, until no worse ones are found.
     """
-    basis = np.linalg.svd(np.concatenate([network.hidden, ideal.hidden]), full_matrices=False)[2].T
+    basis = np.linalg.svd(np.concatenate([network.direction, ideal.direction]), full_matrices=False)[2].T
     network, ideal = network.within(basis), ideal.within(basis)
     size, points = _largest(network, radius)
     factor, found = 1.0, np.inf
@@ -62,12 +43,12 @@ def distance_up_to_scale(network: ReluNetwork, ideal: ReluNetwork, radius: float
     return found, factor, size
 
 
-def _largest(network: ReluNetwork, radius: float) -> tuple[float, Floats]:
+def _largest(network: TwoLayer, radius: float) -> tuple[float, Floats]:
     """(largest |f| found on the sphere, the points at which ascents of f and of -f ended)"""
     generator = stream(0, "theory.sphere")
-    features = network.hidden.shape[1]
-    norm = np.linalg.norm(network.hidden, axis=1, keepdims=True)
-    neurons = network.hidden[norm[:, 0] > 0] / norm[norm[:, 0] > 0]
+    features = network.dimension
+    norm = np.linalg.norm(network.direction, axis=1, keepdims=True)
+    neurons = network.direction[norm[:, 0] > 0] / norm[norm[:, 0] > 0]
     neurons = neurons[generator.permutation(len(neurons))[:STARTS]]
     starts = np.concatenate([neurons, -neurons, generator.standard_normal((STARTS, features))])
     ends = [_ascend(network * sign, starts, radius) for sign in (1.0, -1.0)]
@@ -75,7 +56,7 @@ def _largest(network: ReluNetwork, radius: float) -> tuple[float, Floats]:
     return float(np.abs(network(points)).max()), points
 
 
-def _ascend(network: ReluNetwork, starts: Floats, radius: float) -> Floats:
+def _ascend(network: TwoLayer, starts: Floats, radius: float) -> Floats:
     """The best points on the ways uphill from these directions, steps shrinking from the radius to a thousandth of it."""
     points = _on_sphere(starts, radius)
     best, value = points.copy(), network(points)

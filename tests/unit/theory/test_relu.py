@@ -7,23 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsim.theory import ReluNetwork, distance_up_to_scale
+from flowsim.analysis.robustness import TwoLayer
+from flowsim.theory import distance_up_to_scale, relu_network
 
 AXES = np.eye(5)
 
 
-def network(seed: int, neurons: int = 4, features: int = 5) -> ReluNetwork:
+def network(seed: int, neurons: int = 4, features: int = 5) -> TwoLayer:
     generator = np.random.default_rng(seed)
-    return ReluNetwork(
+    return relu_network(
         generator.standard_normal((neurons, features)),
         0.1 * generator.standard_normal(neurons),
         generator.choice([1.0, -1.0], neurons),
     )
 
 
-def units(*rows: int) -> ReluNetwork:
+def units(*rows: int) -> TwoLayer:
     """The sum of ReLU<e_row, x>"""
-    return ReluNetwork(AXES[list(rows)], np.zeros(len(rows)), np.ones(len(rows)))
+    return relu_network(AXES[list(rows)], np.zeros(len(rows)), np.ones(len(rows)))
 
 
 @given(first=st.integers(0, 99), second=st.integers(0, 99), factor=st.floats(0.1, 10))
@@ -68,7 +69,7 @@ def test_no_point_of_the_sphere_is_above_the_suprema(seed):
         (units(0, 1), units(0), 3.0, 3 * 2**0.5),  # at e_1 the ideal is 0 whatever C
         (units(0), units(1), 3.0, 3.0),  # C = 0 is as good as any
         # C (x_0 + x_1) - 2 x_0 - x_1 is C - 2 at e_0 and C - 1 at e_1, and between them in between
-        (ReluNetwork(AXES[:2], np.zeros(2), np.array([2.0, 1.0])), units(0, 1), 3 * 0.5, 3 * 5**0.5),
+        (relu_network(AXES[:2], np.zeros(2), np.array([2.0, 1.0])), units(0, 1), 3 * 0.5, 3 * 5**0.5),
     ],
     ids=["a neuron more", "another neuron", "unequal neurons"],
 )
