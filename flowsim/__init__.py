@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .analysis.compare import compare
+    from .analysis.distance import distance
+    from .analysis.robustness import robustness
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .report.page import write_report
@@ -31,9 +33,11 @@ _HOME = {
     "UsageError": "errors",
     "build": "problem",
     "compare": "analysis.compare",
+    "distance": "analysis.distance",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
+    "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
     "write_report": "report.page",
@@ -47,9 +51,11 @@ __all__ = [
     "UsageError",
     "build",
     "compare",
+    "distance",
     "load",
     "loads",
     "open",
+    "robustness",
     "run",
     "run_ensemble",
     "write_report",

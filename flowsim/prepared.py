@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .analysis.distance import ideal_of
+from .analysis.robustness import check
 from .engine import Plan, choose
+from .errors import UsageError
 from .observe import Selection, Setting
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
@@ -21,6 +24,12 @@ class Prepared:
         flow = scenario.flow
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
+        if scenario.evaluate.distance is not None:
+            try:
+                ideal_of(member, self.problem)
+            except UsageError as error:
+                raise scenario.error(("evaluate.distance", str(error))) from None
+        check(member, self.problem)
         merge = flow.merge and flow.method != "sgd"  # batches are drawn among single samples
         self.reduced: Reduced = reduce(
             self.problem,

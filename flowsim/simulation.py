@@ -11,6 +11,8 @@ import xarray as xr
 
 from . import ensemble
 from .analysis import phases
+from .analysis.distance import to_ideal
+from .analysis.robustness import evaluated, weights_of
 from .drive import Run, drive
 from .engine import Integrator, make
 from .engine.threads import blas_threads
@@ -90,6 +92,17 @@ def _execute(
         checkpoint=checkpoint_run,
     )
     tree = _result(prepared, recorder, status, flow, integrator)
+    if scenario.evaluate.robustness is not None and not status.exit_code:
+        if output is not None:
+            write(tree, output)  # attacks may take longer than the flow, and may be interrupted
+
+        def attacking(what: str) -> None:
+            if progress is not None:
+                progress(integrator.report(flow.carry), recorder.log_loss, what)
+
+        snapshot = weights_of(prepared.setting, tree.to_dataset())[-1]
+        group = evaluated(scenario, prepared.setting, snapshot, attacking)
+        tree = tree.assign({"robustness": xr.DataTree(group)})
     if output is not None:
         write(tree, output)
     return tree
@@ -118,6 +131,9 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     if prepared.scenario.evaluate.claims and not status.exit_code:
         evidence = evidence_of(prepared.scenario, prepared.setting, root)
         groups["/claims"] = held_against(CLAIMS, prepared.scenario.evaluate.claims, evidence)
+    wanted = prepared.scenario.evaluate.distance
+    if wanted is not None and not status.exit_code:
+        groups["/distance"] = to_ideal(prepared.scenario, prepared.setting, root, wanted.over_time)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

@@ -47,6 +47,7 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         "final": {name: finite(float(values)) for name, values in last_values(tree.to_dataset().isel(time=-1)).items()},
         **{name: int(last[name]) for name in COUNTS if name in last},
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
+        **({"distance": _distance(tree)} if "distance" in tree.children else {}),
     }
 
 
@@ -70,6 +71,7 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines += [*line, *over_time(tree, sheet)]
     lines.append(f"at time {facts['time']:.6g}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
+    lines += _apart(facts)
     lines += _held_against(facts)
     counts = {name: str(facts[name]) for name in COUNTS if name in facts}
     return [*lines, _numerics(tree, counts)]
@@ -84,6 +86,20 @@ def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
         | {key: str(found[key].values[row]) for key in words}
         for row, name in enumerate(found["claim"].values)
     }
+
+
+def _distance(tree: xr.DataTree) -> dict[str, float | None]:
+    """How far the network is from its ideal at the end."""
+    found = tree.children["distance"].to_dataset(inherit=False)
+    return {str(name): finite(float(values.values.flat[-1])) for name, values in found.data_vars.items()}
+
+
+def _apart(facts: dict[str, Any]) -> list[str]:
+    if "distance" not in facts:
+        return []
+    found = facts["distance"]
+    words = "{distance:.4g} from F^({degree:g}) with the factor {factor:.4g}, {unscaled_distance:.4g} as it is"
+    return [f"distance     {words.format(**found)}"]
 
 
 def _held_against(facts: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
 from .base import Broken, Section, as_tuple, refuse
 from .data import Data, GaussianMixture
-from .evaluate import Evaluate
+from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow
 from .init import Gaussian, Init
 from .loss import Loss
@@ -81,6 +81,8 @@ class Scenario(Section):
             only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
+        yield from self._broken_distance()
+        yield from self._broken_robustness()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
             unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
@@ -98,6 +100,33 @@ class Scenario(Section):
         if classes and clusters is not None:
             for problem in class_problems(clusters, self.model.width):
                 yield Broken("model.width", problem, ("data", "loss.kind"))
+
+    def _broken_distance(self) -> Iterator[Broken]:
+        if self.evaluate.distance is None:
+            return
+        if self.loss.kind == "cross_entropy":
+            only = "for networks with a single output, not one for each cluster"
+            yield Broken("evaluate.distance", only, ("loss.kind",))
+        if self.observe.snapshots == "none":
+            needed = 'needs weights: use "ends", "all" or a number with evaluate.distance'
+            yield Broken("observe.snapshots", needed, ("evaluate.distance",))
+        if self.is_ensemble:
+            yield Broken("evaluate.distance", "for a run of a single seed, not an ensemble", ("seed",))
+
+    def _broken_robustness(self) -> Iterator[Broken]:
+        wanted = self.evaluate.robustness
+        if wanted is None:
+            return
+        if self.loss.kind != "cross_entropy":
+            only = 'only for loss.kind = "cross_entropy", which gives every cluster an output'
+            for index, name in enumerate(wanted.compare):
+                if name in OF_OUTPUTS:
+                    yield Broken(f"evaluate.robustness.compare[{index}]", f'"{name}" is {only}', ("loss.kind",))
+        if self.observe.snapshots == "none":
+            needed = 'needs weights: use "ends", "all" or a number with evaluate.robustness'
+            yield Broken("observe.snapshots", needed, ("evaluate.robustness",))
+        if self.is_ensemble:
+            yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
 
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}

@@ -40,10 +40,14 @@ __all__ = [
 
 
 def followed(scenario: Scenario) -> tuple[str, ...]:
-    """The observables that the claims of a scenario look at: the sizes of the weights, and what each follows over time."""
+    """The observables that a scenario's [evaluate] looks at: the sizes of the weights, and what each claim follows over
+    time."""
     claims = selected(CLAIMS, scenario.evaluate.claims).values()
     names = [name for claim in claims for name in claim.observables]
-    return tuple(dict.fromkeys(["log_norm", "output_weight", *names])) if claims else ()
+    evaluate = scenario.evaluate
+    if not claims and evaluate.distance is None and evaluate.robustness is None:
+        return ()
+    return tuple(dict.fromkeys(["log_norm", "output_weight", *names]))
 
 
 def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:

@@ -216,3 +216,51 @@ class ByProbability:
             value += sign * (top + np.log(total))[:, 0]
             share[:, own] = sign * odds / total
         return value, share
+
+
+@dataclass(frozen=True)
+class OwnClass:
+    """Whether a network with an output for each cluster decides for the cluster `own`: that output less the largest other.
+
+    network: as if all its outputs were added; neuron_output (m,): the output of each neuron, of `outputs` in all.
+    """
+
+    network: TwoLayer
+    neuron_output: Integers
+    outputs: int
+    own: int
+
+    @property
+    def name(self) -> str:
+        return "classes"
+
+    @property
+    def dimension(self) -> int:
+        return self.network.dimension
+
+    @property
+    def directions(self) -> Floats:
+        return self.network.directions
+
+    def within(self, basis: Floats) -> OwnClass:
+        return replace(self, network=self.network.within(basis))
+
+    def value(self, x: Floats) -> Floats:
+        return self._lead(self.network.responses(x)[0] @ self._weights)[0]
+
+    def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
+        response, slope = self.network.responses(x)
+        value, other = self._lead(response @ self._weights)
+        share = (self._weights[:, [self.own]] - self._weights[:, other]).T
+        return value, (slope * share) @ self.network.direction
+
+    @property
+    def _weights(self) -> Floats:
+        """(m, K): the part of each neuron in each output"""
+        return (self.neuron_output[:, None] == np.arange(self.outputs)) * self.network.weight[:, None]
+
+    def _lead(self, outputs: Floats) -> tuple[Floats, Integers]:
+        """(own output less the largest other (n,), which that is (n,))"""
+        others = np.where(np.arange(self.outputs) == self.own, -np.inf, outputs)
+        largest = others.argmax(axis=1)
+        return outputs[:, self.own] - others.max(axis=1), largest

@@ -1,0 +1,69 @@
+"""How far the network of a run is from F^(p) on the sphere through the centres (Min & Vidal 2025, Theorem 1)."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+import numpy as np
+import xarray as xr
+
+from ..errors import UsageError
+from ..observe import Setting
+from ..problem import Problem, build, reduce
+from ..scenario import Scenario, loads
+from .robustness import TwoLayer, ideal_classifier, network_of, weights_of
+from .sphere import sphere_distance
+
+#: name -> long name
+MEANINGS = {
+    "distance": "inf over c > 0 of sup |c f(x) - F(x)| over the sphere through the centres",
+    "factor": "c of the distance up to scale",
+    "unscaled_distance": "sup |f(x) - F(x)| over the sphere through the centres",
+    "ideal_size": "sup |F(x)| over the sphere through the centres",
+    "degree": "p of F",
+    "radius": "radius of the sphere, the mean norm of the centres",
+}
+
+
+def distance(result: xr.DataTree, *, over_time: bool = False, folder: str | PathLike[str] = "") -> xr.Dataset:
+    """The distance of a run's network f from F^(p), p the degree of its activation.
+
+    At the last of the instants whose weights were kept, or with over_time at all of them, along dimension `snapshot`.
+    folder: where the scenario's relative paths start. Raises UsageError where the weights were not kept, for an ensemble,
+    and where there is no F^(p) to be compared with.
+    """
+    scenario = loads(str(result.attrs["scenario"]), folder=folder)
+    setting = Setting(reduce(build(scenario), project=scenario.flow.reduce, merge=scenario.flow.merge))
+    return to_ideal(scenario, setting, result.to_dataset(), over_time)
+
+
+def to_ideal(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, over_time: bool = False) -> xr.Dataset:
+    """The group `distance` of a result; its root group is `trajectory`."""
+    ideal = ideal_of(scenario, setting.problem)
+    weights = weights_of(setting, trajectory)
+    radius = float(np.linalg.norm(setting.problem.centers, axis=1).mean())
+    chosen = range(len(weights.time)) if over_time else [-1]
+    found = [sphere_distance(network_of(setting, weights[index]), ideal, radius) for index in chosen]
+    measured = {
+        "distance": [one.up_to_scale for one in found],
+        "factor": [one.factor for one in found],
+        "unscaled_distance": [one.as_it_is for one in found],
+    }
+    facts = {"ideal_size": found[0].size, "degree": ideal.activation.degree, "radius": radius}
+    variables = {
+        name: xr.Variable("snapshot", values) if over_time else xr.Variable((), values[0])
+        for name, values in measured.items()
+    }
+    variables |= {name: xr.Variable((), value) for name, value in facts.items()}
+    for name, variable in variables.items():
+        variable.attrs = {"long_name": MEANINGS[name], "units": "1"}
+    return xr.Dataset(variables, {"snapshot": trajectory["snapshot"]} if over_time else {})
+
+
+def ideal_of(scenario: Scenario, problem: Problem) -> TwoLayer:
+    """The F^(p) that a problem's network can be compared with. Raises UsageError where there is none."""
+    if problem.loss.classes:
+        raise UsageError("the distance to F^(p) is that of a network with a single output")
+    ideal = ideal_classifier("ideal", scenario, problem)
+    assert isinstance(ideal, TwoLayer)
+    return ideal
