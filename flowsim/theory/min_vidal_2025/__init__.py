@@ -6,10 +6,10 @@ every neuron to a centre and then fits; what it arrives at is close to F^(p), an
 
 from __future__ import annotations
 
-from . import training
+from . import robustness, training
 from .setting import Mixture, Training, gaps
 from .training import rates
 
-CLAIMS = training.CLAIMS
+CLAIMS = {**training.CLAIMS, **robustness.CLAIMS}
 
 __all__ = ["CLAIMS", "Mixture", "Training", "gaps", "rates"]

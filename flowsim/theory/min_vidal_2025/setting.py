@@ -180,12 +180,16 @@ class Training:
     def t2(self) -> float:
         """Lemma 8: until when outputs are small at least"""
         p, width = self.degree, len(self.target)
-        return -(math.log(2 ** (p - 1) * math.sqrt(width)) + math.log(self.scale)) / (2 ** (p + 2) * self.mixture.clusters)
+        return -(math.log(2 ** (p - 1) * math.sqrt(width)) + math.log(self.scale)) / (
+            2 ** (p + 2) * self.mixture.clusters
+        )
 
     @property
     def t1(self) -> float:
         """The first kept instant at which every c_kj is at least 1 - C alpha^2 log(K/delta) (equation F.11)"""
-        return self._first(self.aim.min(axis=1) >= 1 - self.mixture.small, "the neurons have not aligned with their targets")
+        return self._first(
+            self.aim.min(axis=1) >= 1 - self.mixture.small, "the neurons have not aligned with their targets"
+        )
 
     @property
     def fitted(self) -> float:
