@@ -28,6 +28,20 @@ Name = Literal[
     "li_2025.theorem_4_5",
     "li_2025.theorem_4_6",
     "li_2025.theorem_4_7",
+    "min_vidal_2025",
+    "min_vidal_2025.assumption_2",
+    "min_vidal_2025.corollary_1",
+    "min_vidal_2025.lemma_4",
+    "min_vidal_2025.lemma_7",
+    "min_vidal_2025.lemma_8",
+    "min_vidal_2025.lemma_13",
+    "min_vidal_2025.lemma_16",
+    "min_vidal_2025.lemma_17",
+    "min_vidal_2025.proposition_1",
+    "min_vidal_2025.proposition_2",
+    "min_vidal_2025.proposition_3",
+    "min_vidal_2025.proposition_4",
+    "min_vidal_2025.theorem_1",
 ]
 
 

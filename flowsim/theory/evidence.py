@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -27,12 +27,14 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Evidence:
-    """trajectory: the root group of a result. step: that of gradient descent, None for a flow."""
+    """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
+    share and takes long to find."""
 
     scenario: Scenario
     setting: Setting
     trajectory: xr.Dataset
     step: float | None = None
+    known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
