@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .engine import Plan, choose
 from .observe import Selection, Setting
+from .observe.kkt import check
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
 from .theory import followed
@@ -21,6 +22,7 @@ class Prepared:
         flow = scenario.flow
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
+        check(scenario, self.problem)
         merge = flow.merge and flow.method != "sgd"  # batches are drawn among single samples
         self.reduced: Reduced = reduce(
             self.problem,

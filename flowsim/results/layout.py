@@ -33,6 +33,7 @@ WEIGHTS = {
     "direction": "weights of the neuron divided by exp(log_norm)",
     "bias_weight": "bias entry of the neuron divided by exp(log_norm)",
 }
+GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
@@ -76,7 +77,7 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     known: as `coordinates` gives them. Of an ensemble they have `seed` too, and what differs between the members, the
     trajectory's arrays included, has a leading axis over them. bias: whether neurons have one.
     """
-    variables = _observed(trajectory.variables, known, ("seed", "time") if "seed" in known else ("time",))
+    variables = _observed(_in_group(trajectory, ""), known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
     if len(trajectory.kept_weights):
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
@@ -86,6 +87,12 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
+
+
+def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
+    """The observables that have a group of their own, by its path."""
+    names = {OBSERVABLES[_plain(name)].group for name in trajectory.variables} - {""}
+    return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
 
 
 def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
@@ -139,7 +146,12 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     none = np.zeros((len(snapshots), neurons))
     return Trajectory(
         time=time,
-        variables={str(name): array.values for name, array in dataset.data_vars.items() if name not in WEIGHTS},
+        variables={
+            str(name): array.values
+            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for name, array in found.data_vars.items()
+            if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
+        },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
@@ -152,12 +164,21 @@ def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tupl
     quantiles = ("cluster", "quantile") if "cluster_label" in known else ("quantile",)
     found = {}
     for name, values in variables.items():
-        observable = OBSERVABLES[name.removesuffix(QUANTILE_SUFFIX)]
+        observable = OBSERVABLES[_plain(name)]
         dims, long_name = observable.dims, observable.long_name
         if name != observable.name:
             dims, long_name = quantiles, f"quantiles over a cluster's samples of the {long_name}"
         found[name] = _variable((*over, *dims), values, long_name, observable.units)
     return found
+
+
+def _in_group(trajectory: Trajectory, group: str) -> dict[str, Any]:
+    return {name: values for name, values in trajectory.variables.items() if OBSERVABLES[_plain(name)].group == group}
+
+
+def _plain(name: str) -> str:
+    """The observable that a variable is of."""
+    return name.removesuffix(QUANTILE_SUFFIX)
 
 
 def _named(name: str, values: Any) -> xr.Variable:

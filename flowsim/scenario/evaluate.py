@@ -35,6 +35,11 @@ class Evaluate(Section):
         (), description="theorems to hold the run against; a paper's name stands for all of its claims that apply"
     )
 
+    limit: bool = Field(
+        False,
+        description="find the KKT point that the flow ends at, from where it stopped, and write it as the group limit",
+    )
+
     @model_validator(mode="after")
     def _rules(self) -> Evaluate:
         refuse(
