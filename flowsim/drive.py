@@ -7,7 +7,7 @@ import threading
 import time as wall
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .engine import Integrator, Report, Snapshot
@@ -31,6 +31,10 @@ class Recording(Protocol):
     @property
     def last_time(self) -> float:
         """Time of the latest kept instant; nan before the first."""
+
+    @property
+    def residual(self) -> float:
+        """Of the KKT conditions at the latest kept instant; asked for only where until.kkt is given."""
 
 
 @dataclass
@@ -76,7 +80,7 @@ def drive(
             _keep_due(integrator, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
-            status = judge(scenario, report, run.seconds, interrupted())
+            status = judge(scenario, _at_kkt(scenario, report, recording), run.seconds, interrupted())
             if status is not None:
                 break
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:
@@ -86,6 +90,14 @@ def drive(
     if run.loose:
         recording.keep(integrator.now(run.carry), report)
     return status
+
+
+def _at_kkt(scenario: Scenario, report: Report, recording: Recording) -> Report:
+    """The report, with the goal until.kkt where the latest kept instant has met it."""
+    wanted = scenario.flow.until.kkt
+    if wanted is None or not recording.residual <= wanted:
+        return report
+    return replace(report, reached=f"kkt {wanted:g}")
 
 
 def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:

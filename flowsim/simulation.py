@@ -120,10 +120,12 @@ def _resume(output: str | PathLike[str], prepared: Prepared, integrator: Integra
 
 def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, integrator: Integrator) -> xr.DataTree:
     trajectory = recorder.trajectory(complete=status.exit_code == 0)
-    root = layout.root(trajectory, layout.coordinates(prepared.setting), prepared.problem.bias)
+    known = layout.coordinates(prepared.setting)
+    root = layout.root(trajectory, known, prepared.problem.bias)
     root = layout.with_iterations(root, prepared.scenario)
     root.attrs = attributes(prepared.scenario, prepared.plan, status, flow.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
+    groups |= layout.groups(trajectory, known)
     groups["/numerics"].attrs = status_attributes(status)
     data = layout.data(prepared.scenario, prepared.problem)
     if data is not None:

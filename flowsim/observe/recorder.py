@@ -55,7 +55,11 @@ class Selection:
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
         observe = scenario.observe
-        applicable = {name: observable for name, observable in OBSERVABLES.items() if observable.applies(setting)}
+        applicable = {
+            name: observable
+            for name, observable in OBSERVABLES.items()
+            if observable.applies(setting) and not (observable.group and scenario.is_ensemble)
+        }
         if observe.variables == "default":
             chosen = [
                 observable
@@ -200,6 +204,7 @@ class Recorder:
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
     _latest: Snapshot | None = None
+    _residual: float = math.nan
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
@@ -218,6 +223,11 @@ class Recorder:
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
+    def residual(self) -> float:
+        """Of the KKT conditions at the latest kept instant; nan before the first."""
+        return self._residual
+
+    @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
         return self._log_losses[1]
@@ -226,6 +236,8 @@ class Recorder:
         instant = Instant(self.setting, Snapshot.stack([snapshot]))
         log_loss = float(instant.log_loss[0])
         self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
+        if self.scenario.flow.until.kkt is not None:
+            self._residual = float(instant.certificate.residual[0])
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:

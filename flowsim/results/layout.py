@@ -35,6 +35,7 @@ WEIGHTS = {
 }
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
 LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
+GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
@@ -78,7 +79,7 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     known: as `coordinates` gives them. Of an ensemble they have `seed` too, and what differs between the members, the
     trajectory's arrays included, has a leading axis over them. bias: whether neurons have one.
     """
-    variables = _observed(trajectory.variables, known, ("seed", "time") if "seed" in known else ("time",))
+    variables = _observed(_in_group(trajectory, ""), known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
     if len(trajectory.kept_weights):
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
@@ -114,6 +115,12 @@ def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
             matrices = np.concatenate([matrices, dataset[bias].values[..., None]], axis=-1)
         upper.append(matrices)
     return tuple(upper)
+
+
+def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
+    """The observables that have a group of their own, by its path."""
+    names = {OBSERVABLES[_plain(name)].group for name in trajectory.variables} - {""}
+    return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
 
 
 def with_iterations(root: xr.Dataset, scenario: Scenario) -> xr.Dataset:
@@ -169,8 +176,9 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
         time=time,
         variables={
             str(name): array.values
-            for name, array in dataset.data_vars.items()
-            if str(name).removesuffix(QUANTILE_SUFFIX) in OBSERVABLES
+            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for name, array in found.data_vars.items()
+            if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
@@ -185,12 +193,21 @@ def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tupl
     quantiles = ("cluster", "quantile") if "cluster_label" in known else ("quantile",)
     found = {}
     for name, values in variables.items():
-        observable = OBSERVABLES[name.removesuffix(QUANTILE_SUFFIX)]
+        observable = OBSERVABLES[_plain(name)]
         dims, long_name = observable.dims, observable.long_name
         if name != observable.name:
             dims, long_name = quantiles, f"quantiles over a cluster's samples of the {long_name}"
         found[name] = _variable((*over, *dims), values, long_name, observable.units)
     return found
+
+
+def _in_group(trajectory: Trajectory, group: str) -> dict[str, Any]:
+    return {name: values for name, values in trajectory.variables.items() if OBSERVABLES[_plain(name)].group == group}
+
+
+def _plain(name: str) -> str:
+    """The observable that a variable is of."""
+    return name.removesuffix(QUANTILE_SUFFIX)
 
 
 def _named(name: str, values: Any) -> xr.Variable:

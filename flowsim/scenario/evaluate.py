@@ -97,6 +97,11 @@ class Evaluate(Section):
     robustness: Robustness | None = Field(None, description="robust accuracy against radius, under attacks")
     distance: Distance | None = Field(None, description="the distance to an ideal classifier, up to scale")
 
+    limit: bool = Field(
+        False,
+        description="find the KKT point that the flow ends at, from where it stopped, and write it as the group limit",
+    )
+
     @model_validator(mode="after")
     def _rules(self) -> Evaluate:
         refuse(_twice("claims", self.claims))

@@ -37,6 +37,10 @@ class Until(Section):
     alignment: float | None = Field(
         None, gt=0, lt=1, description="every targeted neuron's cosine with its target centre reaches this value"
     )
+    kkt: Positive | None = Field(
+        None,
+        description="the residual of the KKT conditions, `kkt_residual`, falls to this value at an instant that is kept",
+    )
     steps: Count | None = Field(None, description="accepted solver steps; beside other conditions, a budget")
 
     @model_validator(mode="after")
@@ -133,7 +137,7 @@ class Flow(Section):
             yield Broken("batch", 'only with method = "sgd"', ("method",))
         endless = "until" not in self.model_fields_set or set(self.until.goals) == {"steps"}
         if self.iterations is None and endless:
-            named = "until names a time, loss, log10_loss or alignment"
+            named = "until names a time, loss, log10_loss, alignment or kkt"
             yield Broken("iterations", f"required with {descent}, unless {named}", ("method", "until"))
         for key, unset in OF_THE_FLOW.items():
             if key in self.model_fields_set and getattr(self, key) != unset:

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from .base import Section
 
+#: Losses that are never 0: their flow goes on for ever, and its direction to a KKT point of the largest margin.
+MARGIN_LOSSES = ("logistic", "exponential")
+
 
 class Loss(Section):
     """Per sample: square (f - y)^2 / 2, logistic log(1 + exp(-y f)), exponential exp(-y f), cross_entropy

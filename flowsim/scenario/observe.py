@@ -38,6 +38,14 @@ Name = Literal[
     "feature_change",
     "neuron_alignment",
     "almost_orthogonality",
+    "normalised_margin",
+    "smoothed_margin",
+    "gradient_cosine",
+    "kkt_epsilon",
+    "kkt_delta",
+    "kkt_residual",
+    "support",
+    "multiplier",
 ]
 
 

@@ -17,7 +17,7 @@ from .data import Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow
 from .init import Gaussian, Init, Nudged
-from .loss import Loss
+from .loss import MARGIN_LOSSES, Loss
 from .model import Linear, Mlp, Model, Prelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
@@ -91,8 +91,11 @@ class Scenario(Section):
         yield from self._broken_by_kind()
         yield from self._broken_distance()
         yield from self._broken_robustness()
+        yield from self._broken_kkt()
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
-            unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
+            unknown = (
+                '"log" needs to know the last iteration; use "linear" where loss, alignment or kkt may end descent'
+            )
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
         if self.is_ensemble:
             yield from self._broken_ensemble()
@@ -179,6 +182,19 @@ class Scenario(Section):
             yield Broken("observe.snapshots", needed, ("evaluate.robustness",))
         if self.is_ensemble:
             yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
+
+    def _broken_kkt(self) -> Iterator[Broken]:
+        """There is a KKT point to go to only for homogeneous networks and losses of margins."""
+        for key, asked in (("flow.until.kkt", self.flow.until.kkt), ("evaluate.limit", self.evaluate.limit)):
+            if not asked:
+                continue
+            if self.loss.kind not in MARGIN_LOSSES:
+                only = f'needs loss.kind = "logistic" or "exponential", not "{self.loss.kind}"'
+                yield Broken(key, only, ("loss.kind",))
+            if getattr(self.model, "activation", None) == "tanh":
+                yield Broken(key, "needs a homogeneous network, and tanh makes none", ("model.activation",))
+            if self.is_ensemble:
+                yield Broken(key, "is for a run of a single seed, not an ensemble", ("seed",))
 
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}

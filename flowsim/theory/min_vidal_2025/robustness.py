@@ -173,8 +173,8 @@ _CLAIMS = {
     **{
         f"proposition_1.{name}": Claim(
             f"{PAPER}, Proposition 1",
-            f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; min(K_1, K_2)/K "
-            f"less the error of {ATTACKED} samples, delta = {DELTA:g}",
+            f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; "
+            f"min(K_1, K_2)/K less the error of {ATTACKED} samples, delta = {DELTA:g}",
             lambda evidence, name=name: _robust_error(evidence, name),
             _least_error,
             at_least=True,
@@ -191,16 +191,16 @@ _CLAIMS = {
     ),
     "proposition_3": Claim(
         f"{PAPER}, Proposition 3",
-        "share of fresh samples at which the network withstands the strongest attack of radius (sqrt(2) - 8 nu^(1/p))/2, nu "
-        "its distance to F^(p) up to scale",
+        "share of fresh samples at which the network withstands the strongest attack of radius (sqrt(2) - 8 nu^(1/p))/2, "
+        "nu its distance to F^(p) up to scale",
         _close_robust,
         _close_bound,
         at_least=True,
     ),
     "lemma_17.as_stated": Claim(
         f"{PAPER}, Lemma 17",
-        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) (2^p - 1) 2 delta + K nu + zeta, delta, nu, zeta measured. Its "
-        "proof takes |u - mu| for 2 (1 - <u, mu>), which is the square",
+        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) (2^p - 1) 2 delta + K nu + zeta, delta, nu, zeta measured. "
+        "Its proof takes |u - mu| for 2 (1 - <u, mu>), which is the square",
         _distance_at_end,
         lambda evidence: _closeness(evidence, lambda delta, p: (2**p - 1) * 2 * delta),
     ),
