@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .results import open
     from .scenario import Scenario, load, loads
     from .simulation import run, run_ensemble
+    from .sweep import open_sweep
 
 _HOME = {
     "FlowsimError": "errors",
@@ -34,6 +35,7 @@ _HOME = {
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
+    "open_sweep": "sweep",
     "run": "simulation",
     "run_ensemble": "simulation",
     "write_report": "report.page",
@@ -50,6 +52,7 @@ __all__ = [
     "load",
     "loads",
     "open",
+    "open_sweep",
     "run",
     "run_ensemble",
     "write_report",

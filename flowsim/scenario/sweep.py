@@ -34,7 +34,9 @@ class Range(Section):
         if self.spacing == "log" and min(self.begin, self.to) <= 0:
             yield Broken("spacing", '"log" needs from and to above 0', ("from", "to"))
         if self.count > 1 and self.begin == self.to:
-            yield Broken("to", f"from and to are both {self.to:g}; that is one value, not {self.count}", ("count", "from"))
+            yield Broken(
+                "to", f"from and to are both {self.to:g}; that is one value, not {self.count}", ("count", "from")
+            )
         if self.count == 1 and self.begin != self.to:
             yield Broken("count", "one value cannot be both from and to; use at least 2", ("from", "to"))
 
@@ -55,7 +57,10 @@ def _in_quotes(values: Any) -> Any:
     """Refuse ``data.noise = [...]`` without quotes, which TOML reads as a table within a table."""
     if isinstance(values, dict):
         tables = [key for key, value in values.items() if isinstance(value, dict) and not value.keys() & OF_A_RANGE]
-        refuse(Broken(f'"{key}"', f"is a table; write dotted keys in quotes: \"{key}.{_first(values[key])}\"") for key in tables)
+        refuse(
+            Broken(f'"{key}"', f'is a table; write dotted keys in quotes: "{key}.{_first(values[key])}"')
+            for key in tables
+        )
     return values
 
 
@@ -98,7 +103,9 @@ class Sweep(Section):
         lengths = {key: length(values) for key, values in self.zip.items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{count} of {key}" for key, count in lengths.items())
-            yield from (Broken(f'zip."{key}"', f"arrays of zip have one length, and these have {told}") for key in lengths)
+            yield from (
+                Broken(f'zip."{key}"', f"arrays of zip have one length, and these have {told}") for key in lengths
+            )
         for index, point in enumerate(self.points):
             if not point:
                 yield Broken(f"points[{index}]", "an empty table; a point needs at least one key")

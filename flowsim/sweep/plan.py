@@ -54,8 +54,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """scenario: as it was read, [sweep] included. base: its values without [sweep]. files: key -> SHA-256, of those that all
-    points read."""
+    """scenario: as it was read, [sweep] included. base: its values without [sweep]."""
 
     scenario: Scenario
     base: dict[str, Any]
@@ -102,8 +101,12 @@ def plan(scenario: Scenario) -> Plan:
     wrong = _Wrong(scenario.source)
     first: dict[str, Point] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
-        values = {key: listed[index] for axis, index in zip(axes, place, strict=True) for key, listed in axis.values.items()}
-        paths = {key: listed[index] for axis, index in zip(axes, place, strict=True) for key, listed in axis.paths.items()}
+        values = {
+            key: listed[index] for axis, index in zip(axes, place, strict=True) for key, listed in axis.values.items()
+        }
+        paths = {
+            key: listed[index] for axis, index in zip(axes, place, strict=True) for key, listed in axis.paths.items()
+        }
         point = Point(place, values, "")
         try:
             raw = resolve(base, values)
@@ -239,8 +242,11 @@ class _Wrong:
             try:
                 resolve(base, {key: value})
             except (LookupError, TypeError):
-                yield Issue(key, "leads nowhere: a part of it is not a table, or an array without that element",
-                            source.place(path_of(key)))
+                yield Issue(
+                    key,
+                    "leads nowhere: a part of it is not a table, or an array without that element",
+                    source.place(path_of(key)),
+                )
 
 
 def _drop(table: Any, path: KeyPath) -> None:
