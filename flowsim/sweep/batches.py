@@ -23,8 +23,8 @@ BATCH_OPERATIONS = 2e10
 BATCH_POINTS, BATCH_BYTES = 250, 64 * 2**20
 #: … nor so many that a worker would have less than so many batches.
 BATCHES_EACH = 8
-#: So many points are prepared for an estimate.
-SAMPLED = 8
+#: So many points are prepared for an estimate, but none whose data alone are larger.
+SAMPLED, SAMPLED_BYTES = 8, 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,25 @@ def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
     operations, kept = [0.0], [0.0]
     for index in chosen:
         try:
-            prepared = Prepared(of_values(plan.resolved(points[index]), plan.folder))
+            scenario = of_values(plan.resolved(points[index]), plan.folder)
+            of_evaluation, of_point = _size(scenario)
         except FlowsimError:
             continue
-        flow = prepared.scenario.flow
+        flow = scenario.flow
         count = flow.until.time / flow.step if flow.step and flow.until.time else EVALUATIONS
-        operations.append(prepared.reduced.operations * count)
-        kept.append(float(prepared.selection.bytes))
+        operations.append(of_evaluation * count)
+        kept.append(of_point)
     mean = max(len(operations) - 1, 1)
     return Estimate(len(operations) - 1, sum(operations) / mean, sum(kept) / mean)
+
+
+def _size(scenario: Scenario) -> tuple[float, float]:
+    """(operations of an evaluation, bytes that are kept); of large data without drawing them."""
+    samples, features = (float(getattr(scenario.data, name, 0)) for name in ("samples", "dimension"))
+    if 8 * samples * features > SAMPLED_BYTES:
+        return 4 * samples * min(features, samples + 1) * scenario.model.width, float(BATCH_BYTES)
+    prepared = Prepared(scenario)
+    return float(prepared.reduced.operations), float(prepared.selection.bytes)
 
 
 def batches(plan: Plan, points: Sequence[Point], of_each: Estimate, workers: int) -> list[Batch]:

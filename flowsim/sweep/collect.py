@@ -17,7 +17,7 @@ from ..errors import UsageError
 from . import trajectories
 from .plan import Axis, Plan, shown
 from .scalars import Cells
-from .store import DATASET, RUNS, Line, lines
+from .store import DATASET, RUNS, Line, lines, points_of
 from .trajectories import Ended
 
 NOT_RUN = "not_run"
@@ -110,10 +110,7 @@ def _member(tree: xr.DataTree, member: int) -> xr.DataTree:
 def _scalars(plan: Plan, folder: Path) -> tuple[xr.Dataset, list[Ended]]:
     """The dataset without trajectories, and where they are to be found."""
     index = {point.sha256: number for number, point in enumerate(plan.points)}
-    latest: dict[str, int] = {}
-    for number, line in enumerate(lines(folder)):
-        if line.record.sha256 in index:
-            latest[line.record.sha256] = number
+    latest = {sha256: number for number, sha256 in enumerate(points_of(folder)) if sha256 in index}
     chosen = set(latest.values())
     table = _Table(len(index))
     ended = []

@@ -24,6 +24,8 @@ LOOK_SECONDS = 2.0
 #: Batches that wait at the scheduler for each thread of a worker, beside the one that runs: enough to keep it busy, few
 #: enough for results not to pile up.
 AHEAD = 1
+#: A batch that has killed so many workers of this machine, and then another one, is suspect.
+DEATHS = 1
 #: Seconds in which a scheduler has to answer.
 PATIENCE = 30
 #: What keeps a worker of this machine to one core; JAX reads the last two.
@@ -54,7 +56,10 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, s
         with _connected(distributed, scheduler) as client:
             yield client, client.dashboard_link
         return
+    import dask
+
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": DEATHS}),
         distributed.LocalCluster(
             n_workers=workers or cores(),
             threads_per_worker=1,

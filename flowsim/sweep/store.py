@@ -21,6 +21,8 @@ from .flight import Landed, Record
 from .plan import Plan, Point
 from .scalars import Cells
 
+#: What every line of a manifest has.
+KEYS = {"sha256", "status", "exit_code", "file", "point", "values"}
 SCENARIO, MANIFEST, RUNS, DATASET = "sweep.toml", "manifest.jsonl", "runs", "sweep.nc"
 
 
@@ -44,9 +46,8 @@ class Line:
         return json.dumps({**told, "file": self.file, "point": dict(self.point), "values": values}, allow_nan=False)
 
     @classmethod
-    def of(cls, text: str) -> Line:
-        """The inverse of `text`."""
-        told = json.loads(text)
+    def of(cls, told: dict[str, Any]) -> Line:
+        """The inverse of `text`, parsed."""
         file, point = told.pop("file"), told.pop("point")
         values = {name: Cells.of(saved) for name, saved in told.pop("values").items()}
         return cls(Record(**told, values=values), file, point)
@@ -109,8 +110,8 @@ class Store:
             self._manifest.close()
             raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
         self._cut_torn_line()
-        for line in lines(self.folder):
-            self._ended[line.record.sha256] = line.done
+        for told in _told(self.folder):
+            self._ended[told["sha256"]] = told["exit_code"] == 0
         return self
 
     def __exit__(
@@ -163,6 +164,16 @@ class Store:
 
 def lines(folder: Path) -> Iterator[Line]:
     """The manifest, one line at a time. Raises UsageError where there is none, or where it cannot be read."""
+    return map(Line.of, _told(folder))
+
+
+def points_of(folder: Path) -> Iterator[str]:
+    """The SHA-256 of each line's point."""
+    return (told["sha256"] for told in _told(folder))
+
+
+def _told(folder: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a manifest, as JSON has them."""
     file = folder / MANIFEST
     if not file.is_file():
         raise UsageError(f"{folder}: is not the folder of a sweep: it has no {MANIFEST}")
@@ -170,10 +181,17 @@ def lines(folder: Path) -> Iterator[Line]:
         for number, text in enumerate(manifest, start=1):
             if not text.endswith("\n"):
                 return
-            try:
-                yield Line.of(text)
-            except (ValueError, KeyError, TypeError) as error:
-                raise UsageError(f"{file}:{number}: is not a line of a manifest: {error}") from None
+            told = _parsed(text)
+            if not (isinstance(told, dict) and told.keys() >= KEYS):
+                raise UsageError(f"{file}:{number}: is not a line of a manifest")
+            yield told
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _write_aside(file: Path, content: bytes) -> None:

@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -51,18 +50,23 @@ def add(plan: Plan, folder: Path, dataset: Path, ended: Sequence[Ended]) -> None
         for dim, length in {"time": len(frame.time), **frame.lengths}.items():
             if dim not in file.dimensions:
                 file.createDimension(dim, length)
-        time = file.createVariable("time", "f8", ("time",))
-        time[:] = frame.time
-        time.setncatts({"long_name": COORDINATES["time"], "units": "1"})
+        clock = file.createVariable("time", "f8", ("time",))
+        clock[:] = frame.time
+        clock.setncatts({"long_name": COORDINATES["time"], "units": "1"})
         for name in names:
             known = OBSERVABLES[name]
             variable = file.createVariable(name, "f8", (*dims, "time", *known.dims), fill_value=np.nan)
             variable.setncatts({"long_name": known.long_name, "units": known.units})
-        for point, run in _runs(folder, ended):
-            place = np.unravel_index(point.index, plan.shape)
+        for run, points in _results(folder, ended):
+            time = run["time"].values
             for name in names:
-                if name in run:
-                    values = _on_grid(run, name, frame.time)
+                if name not in run:
+                    continue
+                first = ("seed", "time") if "seed" in run.dims else ("time",)
+                kept = run[name].transpose(*first, ...).values.astype(float)
+                for point in points:
+                    values = _on_grid(time, kept if point.member is None else kept[point.member], frame.time)
+                    place = np.unravel_index(point.index, plan.shape)
                     file[name][(*place, slice(None), *map(slice, values.shape[1:]))] = values
 
 
@@ -71,7 +75,7 @@ def _frame(plan: Plan, folder: Path, ended: Sequence[Ended]) -> Frame:
     shared = len({point.clock for point in ended}) == 1
     lengths: dict[str, int] = {}
     end, time = 0.0, np.zeros(0)
-    for _, run in _runs(folder, ended):
+    for run, _ in _results(folder, ended):
         for name in plan.scenario.sweep.trajectories:
             for dim in OBSERVABLES[name].dims if name in run else ():
                 lengths[dim] = max(lengths.get(dim, 0), run.sizes[dim])
@@ -80,18 +84,15 @@ def _frame(plan: Plan, folder: Path, ended: Sequence[Ended]) -> Frame:
     return Frame(time if shared else np.linspace(0.0, end, plan.scenario.sweep.instants), lengths)
 
 
-def _runs(folder: Path, ended: Iterable[Ended]) -> Iterator[tuple[Ended, xr.Dataset]]:
-    """The trajectory of each point, those of a batch together, read when they are used."""
+def _results(folder: Path, ended: Iterable[Ended]) -> Iterator[tuple[xr.Dataset, list[Ended]]]:
+    """The trajectory of each result, an ensemble's with all its members, and the points that are in it."""
     for (file, group), points in groupby(ended, key=lambda point: (point.file, point.group)):
         with xr.open_dataset(folder / RUNS / file, group=group or None, engine="netcdf4") as run:
-            for point in points:
-                yield point, run if point.member is None else run.isel(seed=point.member)
+            yield run, list(points)
 
 
-def _on_grid(run: xr.Dataset, name: str, grid: Floats) -> Floats:
-    """(time, …) of a variable at the instants of the grid, linear between those that were kept; NaN past the last one."""
-    values: Any = run[name].transpose("time", ...).values.astype(float)
-    time = run["time"].values
+def _on_grid(time: Floats, values: Floats, grid: Floats) -> Floats:
+    """Values (time, …) at the instants of the grid, linear between those that were kept; NaN past the last one."""
     if np.array_equal(time, grid):
         return values
     columns = values.reshape(len(time), -1)
