@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .results import open
     from .scenario import Scenario, load, loads
     from .simulation import run, run_ensemble
+    from .sweep import open_sweep
 
 _HOME = {
     "FlowsimError": "errors",
@@ -37,6 +38,7 @@ _HOME = {
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
+    "open_sweep": "sweep",
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "loads",
     "open",
+    "open_sweep",
     "robustness",
     "run",
     "run_ensemble",
