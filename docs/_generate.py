@@ -126,9 +126,9 @@ def _section(name: str, definition: Spec, document: Spec) -> Iterator[str]:
         yield from ("", _plain(_sentence(" ".join(definition["description"].split()))))
     yield from _keys(definition["properties"], name, definition.get("required", ()))
     for key, spec in definition["properties"].items():
-        if "$ref" in spec:
+        for table in (choice for choice in _choices(spec) if "$ref" in choice):
             yield from ("", f"#### `[{name}.{key}]`")
-            yield from _section(f"{name}.{key}", _definition(spec, document), document)
+            yield from _section(f"{name}.{key}", _definition(table, document), document)
 
 
 def _definition(spec: Spec, document: Spec) -> Spec:
@@ -139,7 +139,7 @@ def _keys(properties: Mapping[str, Spec], parent: str = "", required: Iterable[s
     rows = []
     for key, spec in properties.items():
         default = "required" if key in required else _value(spec.get("default"))
-        allowed = f"keys of `[{parent}.{key}]`" if "$ref" in spec else _allowed(spec)
+        allowed = f"keys of `[{parent}.{key}]`" if _is_table(spec) else _allowed(spec)
         rows.append((_code(key), _type(spec), default, allowed, _plain(spec.get("description", ""))))
     if rows:
         yield ""
@@ -149,6 +149,10 @@ def _keys(properties: Mapping[str, Spec], parent: str = "", required: Iterable[s
 def _choices(spec: Spec) -> list[Spec]:
     """The alternatives of a key; none of them null, which TOML does not have."""
     return [choice for choice in spec.get("anyOf", [spec]) if choice.get("type") != "null"]
+
+
+def _is_table(spec: Spec) -> bool:
+    return any("$ref" in choice for choice in _choices(spec))
 
 
 def _type(spec: Spec) -> str:

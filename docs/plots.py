@@ -47,6 +47,12 @@ ON_XOR = ("boundary", "margins", "loss_derivatives")
 OPTIONS = {"cosines": {"at": 25.0}}
 #: The quickstart has happened by this time.
 END = 150.0
+ROBUSTNESS = {
+    "radii": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.675, 0.7, 0.725, 0.75],
+    "attacks": ["pgd", "universal", "strong"],
+    "samples": 300,
+    "compare": ["nearest"],
+}
 
 
 def main() -> None:
@@ -55,7 +61,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     matplotlib.rcParams["svg.hashsalt"] = "flowsim"
-    flow = flowsim.run(flowsim.load(QUICKSTART, {"flow.until.time": END}))
+    flow = flowsim.run(flowsim.load(QUICKSTART, {"flow.until.time": END, "evaluate.robustness": ROBUSTNESS}))
     xor = flowsim.run(flowsim.loads(XOR))
     for kind in KINDS:
         result = xor if kind in ON_XOR else flow

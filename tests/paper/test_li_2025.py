@@ -154,3 +154,32 @@ def test_on_digits_ten_classes_separate_what_two_classes_mix():
     assert ten["cosine"].where(ten["neuron_output"] == ten["cluster"]).min() > 0.9
     assert two["cosine"].max() < 0.75
     assert ten["binary_accuracy"] > two["accuracy"] + 0.2
+
+
+@pytest.mark.parametrize(("name", "of"), [("fig3_2class", "fig2a"), ("fig3_10class", "fig2b")])
+def test_the_networks_of_figure_3_are_those_of_figure_2(name, of):
+    unlike = {"title", "evaluate"}
+    assert scenario(name).model_dump(exclude=unlike) == scenario(of).model_dump(exclude=unlike)
+
+
+def test_figure_3_two_classes_lose_half_between_16_and_20_and_ten_classes_between_34_and_40(averaging, decoupling):
+    """sqrt(d/k) = 17.5 and sqrt(d/2) = 39.2 without noise; at full size: flowsim run scenarios/li_2025/fig3_2class.toml."""
+    few = {"attacks": ["pgd", "strong"], "samples": 100, "steps": 40}
+    two = flowsim.robustness(averaging, few | {"radii": [0.0, 16.0, 20.0]})["robust_accuracy"]
+    ten = flowsim.robustness(decoupling, few | {"radii": [0.0, 34.0, 40.0], "compare": ["classes"]})["robust_accuracy"]
+    assert (two.sel(radius=0.0) == 1).all()
+    assert (ten.sel(radius=0.0) == 1).all()
+    for found, at, beyond in ((two, 16.0, 20.0), (ten, 34.0, 40.0)):
+        assert (found.sel(radius=at) > 0.5).all()
+        assert (found.sel(radius=beyond) < 0.5).all()
+    # more classes are more to tell apart: what the decision between ten withstands, the binary one does, too
+    strong = ten.sel(attack="strong")
+    assert (strong.sel(classifier="classes") <= strong.sel(classifier="network") + 0.02).all()
+
+
+def test_on_digits_training_on_ten_classes_is_more_robust():
+    asked = {"attacks": ["strong"], "samples": 150, "steps": 40, "radii": [0.5, 1.0, 2.0]}
+    names = ("digits_robust_2class", "digits_robust_10class")
+    runs = (flowsim.run(scenario(name, evaluate__robustness=asked)) for name in names)
+    two, ten = (run["robustness/robust_accuracy"].to_numpy().ravel() for run in runs)
+    assert (ten > two + 0.1).all()

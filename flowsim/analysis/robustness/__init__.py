@@ -1,7 +1,9 @@
 """How far inputs may be moved before a classifier changes its mind: attacks, certificates, robust accuracy."""
 
+from .certified import certified_radius
 from .classifier import ByProbability, Classifier, OwnClass, TwoLayer, restricted
 from .evaluation import check, evaluated, robustness
+from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
 from .layered import Layered
 from .trained import classifier_of, network_of, of_result, weights_of
@@ -15,9 +17,11 @@ __all__ = [
     "OwnClass",
     "TwoLayer",
     "bayes",
+    "certified_radius",
     "check",
     "classifier_of",
     "evaluated",
+    "exact_radius",
     "ideal_classifier",
     "nearest_cluster",
     "network_of",

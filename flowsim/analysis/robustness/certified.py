@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
 from ...errors import UsageError
 from ...problem.data.samples import Booleans, Floats, Integers
-from .classifier import TwoLayer, restricted
+from .classifier import Classifier, TwoLayer, restricted
+from .layered import Layered
 
 #: How often a bound's lines are laid anew at the worst point of the bound before.
 ITERATIONS = 4
@@ -30,21 +32,41 @@ SHAVED, ROUNDING = 1e-9, 1e-13
 CHUNK = 200_000
 
 
-def certified_radius(network: TwoLayer, x: Floats) -> Floats:
+def has_certificate(classifier: Classifier) -> TypeGuard[TwoLayer]:
+    """Two-layer networks with a single output, powers or tanh as activations."""
+    return isinstance(classifier, TwoLayer) and (
+        classifier.activation.degree is not None or classifier.activation.name == "tanh"
+    )
+
+
+def certified_radius(classifier: Classifier, x: Floats) -> Floats:
     """(n,): a lower bound of each sample's distance from the nearest point where the network has not its sign.
 
-    0 where the network is 0. Raises UsageError for activations that nothing is known of.
+    0 where the network is 0. Raises UsageError for what `has_certificate` does not know.
     """
-    inside, basis = restricted(network)
+    if not has_certificate(classifier):
+        raise UsageError(f'there are no certified radii for the classifier "{classifier.name}"')
+    inside, basis = restricted(classifier)
     assert isinstance(inside, TwoLayer)
     points = x if basis is None else x @ basis
     value, radius = inside.value(points), np.zeros(len(x))
     for sign in (1.0, -1.0):
         rows = np.flatnonzero(sign * value > 0)
         bound = BallBound(inside * sign)
-        for part in _chunks(rows, len(network.weight)):
+        for part in _chunks(rows, len(inside.weight)):
             radius[part] = _largest(bound, points[part])
     return radius * (1 - SHAVED)
+
+
+def lipschitz_radius(network: Layered, x: Floats) -> Floats:
+    """(n,): |f| over the product of the layers' spectral norms, a lower bound of the same distance. Activations are ReLU or
+    tanh, which do not stretch."""
+    constant, seen = np.linalg.norm(network.hidden, ord=2), len(network.hidden)
+    for matrix in network.upper:
+        # a bias is a last column, which no perturbation passes through
+        constant, seen = constant * np.linalg.norm(matrix[:, :seen], ord=2), len(matrix)
+    value = np.abs(network.value(x))
+    return value / max(float(constant), np.finfo(float).tiny) * (1 - SHAVED)
 
 
 def _chunks(rows: Integers, neurons: int) -> Iterator[Integers]:
@@ -165,8 +187,6 @@ class Shape:
 def _shape_of(network: TwoLayer) -> Shape:
     activation, log_norm = network.activation, network.log_norm
     degree = activation.degree
-    if degree is None and activation.name != "tanh":
-        raise UsageError(f'there are no certified radii for the activation "{activation.name}"')
 
     def response(s: Floats) -> tuple[Floats, Floats]:
         return activation.response(s, log_norm, np)

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...engine import Snapshot
+from ...engine.threads import blas_threads
 from ...errors import UsageError
 from ...observe import Setting
 from ...problem import Problem, build, fresh, reduce
@@ -170,7 +171,8 @@ def _measured(
             progress(f"{name}, {attack}")
 
     for rows, target in parts:
-        found = attacked(target, radii, wanted.attacks, options, say)
+        with blas_threads(4 * target.x.size * len(target.classifier.directions)):
+            found = attacked(target, radii, wanted.attacks, options, say)
         for index, attack in enumerate(wanted.attacks):
             withstands[index][:, rows] = found[attack].withstands
             closest[rows] = np.minimum(closest[rows], found[attack].size)

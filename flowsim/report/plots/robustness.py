@@ -27,7 +27,7 @@ def draw(axes: Axes, found: Curves) -> None:
         axes.fill_between(
             found.radius, band.low, band.high, color=colours[band.classifier], alpha=0.2, linewidth=0, label=band.label
         )
-    marks, weak, beside = cycle(MARKS), cycle(LINES[1:]), cycle(LINES)
+    marks, weak, beside = cycle(MARKS), cycle(LINES[1:]), cycle(LINES[1:])
     for curve in found.curves:
         look: dict[str, Any] = {"linewidth": 2.0}
         if curve.weak:
