@@ -98,9 +98,26 @@ def _scenario() -> Iterator[str]:
         module = import_module(f"flowsim.scenario.{name}").__doc__ or ""
         yield _plain(_sentence(module.partition(": ")[2].strip()))
         if "oneOf" in spec:
-            yield from _variants(name, [_definition(variant, document) for variant in spec["oneOf"]], document)
+            yield from _kinds(name, spec["oneOf"], document)
         else:
             yield from _section(name, _definition(spec, document), document)
+
+
+def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
+    """The variants of a section; where one of its kinds has variants of its own, these, then the other kinds."""
+    families = [choice["oneOf"] for choice in choices if "oneOf" in choice]
+    variants = [_definition(variant, document) for variant in (families[0] if families else choices)]
+    others = [_definition(choice, document) for choice in choices if "oneOf" not in choice] if families else []
+    kind = "kind" if others else ""
+    if others:
+        first, *rest = [one["properties"][kind]["const"] for one in (variants[0], *others)]
+        listed = ", ".join((f"{_value(first)} (default)", *map(_value, rest)))
+        yield from ("", f"`{kind}` chooses one of {listed}. Of the first,", "")
+    yield from _variants(name, variants, document)
+    for other in others:
+        yield from ("", f"#### `{name}.{kind}` = {_value(other['properties'][kind]['const'])}")
+        own = {key: spec for key, spec in other["properties"].items() if key != kind}
+        yield from _section(name, {**other, "properties": own}, document)
 
 
 def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:

@@ -349,3 +349,14 @@ def test_a_plan_says_how_many_iterations_there_will_be_over_what(small):
         scenario = small(flow=flow)
         plan = choose(scenario, reduce(flowsim.build(scenario)))
         assert (plan.engine, plan.coordinates, plan.reasons[1]) == ("descent", "cartesian", sentence)
+
+
+def test_logistic_regression_descends_as_anybody_would_write_it(small):
+    scenario = small(model={"kind": "linear"}, flow={**DESCENT, "method": "gradient_descent"}, loss__kind="logistic")
+    problem = flowsim.build(scenario)
+    w, run = problem.hidden[0], flowsim.run(scenario).dataset
+    for _ in range(STEPS):
+        pull = problem.targets / (1 + np.exp(problem.targets * (problem.inputs @ w)))
+        w = w + DESCENT["step"] * pull @ problem.inputs / len(pull)
+    found = np.exp(run["log_norm"].values[-1, 0]) * run["direction"].values[-1, 0]
+    np.testing.assert_allclose(found, w, atol=1e-12)
