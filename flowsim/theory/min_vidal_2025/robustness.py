@@ -6,9 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from ...analysis.distance import ideal_of
 from ...analysis.robustness import ideal_classifier, nearest_cluster, network_of
 from ...analysis.robustness.attacks import STRONG, Target, attacked
 from ...analysis.robustness.classifier import Classifier
@@ -45,7 +47,7 @@ def _network_radii(evidence: Evidence) -> Floats:
     return np.asarray(known["robust_radii"])
 
 
-def _robust_error(evidence: Evidence, name: str) -> float:
+def _robust_error(name: str, evidence: Evidence) -> float:
     """Share of fresh samples that are lost at the radius sqrt(2)/2"""
     Mixture.of(evidence)
     if name == "network":
@@ -84,7 +86,7 @@ def distance_at(evidence: Evidence, index: int) -> Distance:
     """The distance to F^(p) of the network at one of the kept weights, reckoned once for all claims"""
     key = f"distance {index % len(evidence.weights.time)}"
     if key not in evidence.known:
-        ideal = ideal_classifier("ideal", evidence.scenario, evidence.problem)
+        ideal = ideal_of(evidence.scenario, evidence.problem)
         evidence.known[key] = sphere_distance(network_of(evidence.setting, evidence.weights[index]), ideal)
     found = evidence.known[key]
     assert isinstance(found, Distance)
@@ -173,9 +175,9 @@ _CLAIMS = {
     **{
         f"proposition_1.{name}": Claim(
             f"{PAPER}, Proposition 1",
-            f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; min(K_1, K_2)/K "
-            f"less the error of {ATTACKED} samples, delta = {DELTA:g}",
-            lambda evidence, name=name: _robust_error(evidence, name),
+            f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; "
+            f"min(K_1, K_2)/K less the error of {ATTACKED} samples, delta = {DELTA:g}",
+            partial(_robust_error, name),
             _least_error,
             at_least=True,
         )
@@ -191,16 +193,16 @@ _CLAIMS = {
     ),
     "proposition_3": Claim(
         f"{PAPER}, Proposition 3",
-        "share of fresh samples at which the network withstands the strongest attack of radius (sqrt(2) - 8 nu^(1/p))/2, nu "
-        "its distance to F^(p) up to scale",
+        "share of fresh samples at which the network withstands the strongest attack of radius (sqrt(2) - 8 nu^(1/p))/2, "
+        "nu its distance to F^(p) up to scale",
         _close_robust,
         _close_bound,
         at_least=True,
     ),
     "lemma_17.as_stated": Claim(
         f"{PAPER}, Lemma 17",
-        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) (2^p - 1) 2 delta + K nu + zeta, delta, nu, zeta measured. Its "
-        "proof takes |u - mu| for 2 (1 - <u, mu>), which is the square",
+        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) (2^p - 1) 2 delta + K nu + zeta, delta, nu, zeta measured. "
+        "Its proof takes |u - mu| for 2 (1 - <u, mu>), which is the square",
         _distance_at_end,
         lambda evidence: _closeness(evidence, lambda delta, p: (2**p - 1) * 2 * delta),
     ),

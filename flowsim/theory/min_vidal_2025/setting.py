@@ -1,4 +1,4 @@
-"""What the statements of Min & Vidal 2025 are written in: the mixture, its constants, its clocks and where neurons begin."""
+"""What the statements of Min & Vidal 2025 are written in: the mixture, its constants and clocks, where neurons begin."""
 
 from __future__ import annotations
 
