@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .results import open
     from .scenario import Scenario, load, loads
     from .simulation import run, run_ensemble
+    from .sweep import open_sweep
 
 _HOME = {
     "FlowsimError": "errors",
@@ -38,6 +39,7 @@ _HOME = {
     "loads": "scenario",
     "open": "results",
     "robustness": "analysis.robustness",
+    "open_sweep": "sweep",
     "run": "simulation",
     "run_ensemble": "simulation",
     "write_report": "report.page",
@@ -56,6 +58,7 @@ __all__ = [
     "loads",
     "open",
     "robustness",
+    "open_sweep",
     "run",
     "run_ensemble",
     "write_report",

@@ -32,6 +32,7 @@ ORDER = [
     "prepared",
     "ensemble",
     "simulation",
+    "sweep",
     "report",
     "cli",
 ]
@@ -125,6 +126,8 @@ def loaded_after(code: str) -> set[str]:
 
 
 HEAVY = {
+    "dask",
+    "distributed",
     "matplotlib",
     "xarray",
     "numpy",

@@ -20,6 +20,7 @@ from .loss import Loss
 from .model import Model, Prelu
 from .observe import Observe
 from .source import Source, path_of
+from .sweep import Sweep
 
 #: Discriminators that a scenario may leave out, with the value they then have.
 DEFAULT_TAGS = {
@@ -57,6 +58,7 @@ class Scenario(Section):
     flow: Flow = Flow()
     observe: Observe = Observe()
     evaluate: Evaluate = Evaluate()
+    sweep: Sweep = Sweep()
 
     _source: Source = PrivateAttr(default_factory=Source)
 
@@ -88,6 +90,9 @@ class Scenario(Section):
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
         if self.is_ensemble:
             yield from self._broken_ensemble()
+        if self.is_ensemble and self.sweep.keys and "seed" not in self.sweep.keys:
+            single = "a point of a sweep has a single seed; move the array to sweep.grid"
+            yield Broken("seed", single, ("sweep",))
 
     def _broken_supervision(self) -> Iterator[Broken]:
         by_cluster, classes = self.data.supervision == "cluster", self.loss.kind == "cross_entropy"
