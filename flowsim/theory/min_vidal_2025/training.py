@@ -73,7 +73,7 @@ def _fewest(training: Training) -> float:
 
 def _small_outputs(training: Training) -> Booleans:
     """(T,): whether t <= t_1a (equation F.3), where the outputs at the centres stand for those at the samples"""
-    p, gap = training.degree, training.gap
+    p, gap = training.degree, training.margin
     factor = training.near ** (p - 1) * training.apart / 2 ** (p + 1)
     limit = factor * min(1 - training.near, (1 - math.sqrt(2 * gap)) / (2 * training.mixture.clusters))
     if limit <= 0:
