@@ -91,7 +91,7 @@ def _grown_ratio(training: Training) -> float:
     target = training.target[training.aimed]
     inside = _small_outputs(training)
     cosine, aim = np.abs(training.cosine[inside][:, training.aimed]), training.aim[inside]
-    ratios = cosine / aim[:, :, None]
+    ratios = np.divide(cosine, aim[:, :, None], out=np.full(cosine.shape, np.inf), where=aim[:, :, None] > 0)
     other = target[:, None] != np.arange(training.mixture.clusters)
     return float((ratios - ratios[0])[:, other].max())
 

@@ -233,9 +233,10 @@ def test_too_few_neurons_leave_a_region_empty():
 
 def test_noise_turns_neurons_that_begin_near_a_boundary():
     start = {"shape": "gaussian", "scale": 1e-32}
-    evidence = other(data__noise={"total": 1.0}, data__samples=40, init=start, flow__until={"time": 20.0})
+    noise = {"data__noise": {"total": 2.0}, "data__dimension": 40, "data__samples": 16}
+    evidence = other(**noise, init=start, flow__until={"time": 20.0})
     found = verdicts(evidence, "lemma_7")
-    assert found["lemma_7.cosines"][0] == "outside the assumptions"
+    assert {verdict for verdict, _ in found.values()} == {"outside the assumptions"}
     assert found["lemma_7.cosines"][1] > 1e-3
 
 
