@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,8 @@ def is_current(plan: Plan, folder: Path) -> bool:
 
 
 def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Open the dataset of a sweep, by its folder or its file; arrays are read when they are used, by Dask where it is
-    installed. Raises UsageError where it is not one."""
+    """Open the dataset of a sweep, by its folder or its file. Arrays are read when they are used; trajectories are Dask's
+    arrays where it is installed. Raises UsageError where it is not one."""
     file = Path(path)
     file = file / DATASET if file.is_dir() else file
     if not file.is_file():
@@ -75,10 +76,9 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     if "sweep_keys" not in dataset.attrs:
         dataset.close()
         raise UsageError(f"{file}: not the dataset of a sweep")
-    try:
-        return dataset.chunk()
-    except (ImportError, ValueError):
+    if find_spec("dask") is None:
         return dataset
+    return dataset.assign({name: array.chunk() for name, array in dataset.data_vars.items() if "time" in array.dims})
 
 
 def open_point(folder: str | os.PathLike[str], sha256: str) -> xr.DataTree:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -103,15 +104,16 @@ class Store:
             self._ended[line.record.sha256] = line.done
 
     def __enter__(self) -> Self:
-        self._manifest = self.manifest.open("ab")
-        try:
-            _lock(self._manifest)
-        except OSError:
-            self._manifest.close()
-            raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
-        self._cut_torn_line()
-        for told in _told(self.folder):
-            self._ended[told["sha256"]] = told["exit_code"] == 0
+        with ExitStack() as opened:
+            self._manifest = opened.enter_context(self.manifest.open("ab"))
+            try:
+                _lock(self._manifest)
+            except OSError:
+                raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
+            self._cut_torn_line()
+            for told in _told(self.folder):
+                self._ended[told["sha256"]] = told["exit_code"] == 0
+            opened.pop_all()
         return self
 
     def __exit__(

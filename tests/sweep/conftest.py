@@ -9,43 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.sweeps import BASE, GRID
 
 import flowsim
 from flowsim.sweep import Result, sweep
-
-BASE = """\
-title = "a small sweep"
-
-[data]
-dimension = 12
-samples = 24
-noise = { total = 0.2 }
-
-[model]
-width = 6
-
-[init]
-scale = 1e-3
-
-[flow]
-until = { time = 30.0 }
-
-[observe]
-times = 11
-
-"""
-GRID = """\
-[sweep.grid]
-"data.noise.total" = [0.1, 0.3]
-seed = [0, 1, 2]
-"""
 
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
     ) as client:
         yield client
 
@@ -58,7 +32,7 @@ def within(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def here(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, str]]:
         yield client, "nowhere"
 
-    monkeypatch.setattr("flowsim.sweep.sweep.cluster", here)
+    monkeypatch.setattr("flowsim.sweep.run.cluster", here)
 
 
 @pytest.fixture

@@ -186,9 +186,9 @@ def test_every_problem_is_told_once_with_a_point_that_has_it():
 
 
 def test_rules_between_keys_are_seen_at_the_points():
-    (found,) = answer('[data]\ndimension = 20\n[sweep.grid]\n"data.positive" = [3, 30]')
-    assert found.startswith(("s.toml:2: data.dimension", "s.toml:4: data.positive"))
-    assert "in the point data.positive = 30" in found
+    (found,) = answer('[data]\ndimension = 20\nbalanced = false\n[sweep.grid]\n"data.positive" = [3, 30]')
+    assert found.startswith("s.toml:2: data.dimension: 20 is too small: 32 orthonormal centres")
+    assert found.endswith("(in the point data.positive = 30)")
 
 
 def test_a_scenario_without_a_sweep_is_none():

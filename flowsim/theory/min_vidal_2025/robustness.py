@@ -6,9 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from ...analysis.distance import ideal_of
 from ...analysis.robustness import ideal_classifier, nearest_cluster, network_of
 from ...analysis.robustness.attacks import STRONG, Target, attacked
 from ...analysis.robustness.classifier import Classifier
@@ -45,7 +47,7 @@ def _network_radii(evidence: Evidence) -> Floats:
     return np.asarray(known["robust_radii"])
 
 
-def _robust_error(evidence: Evidence, name: str) -> float:
+def _robust_error(name: str, evidence: Evidence) -> float:
     """Share of fresh samples that are lost at the radius sqrt(2)/2"""
     Mixture.of(evidence)
     if name == "network":
@@ -84,7 +86,7 @@ def distance_at(evidence: Evidence, index: int) -> Distance:
     """The distance to F^(p) of the network at one of the kept weights, reckoned once for all claims"""
     key = f"distance {index % len(evidence.weights.time)}"
     if key not in evidence.known:
-        ideal = ideal_classifier("ideal", evidence.scenario, evidence.problem)
+        ideal = ideal_of(evidence.scenario, evidence.problem)
         evidence.known[key] = sphere_distance(network_of(evidence.setting, evidence.weights[index]), ideal)
     found = evidence.known[key]
     assert isinstance(found, Distance)
@@ -175,7 +177,7 @@ _CLAIMS = {
             f"{PAPER}, Proposition 1",
             f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; "
             f"min(K_1, K_2)/K less the error of {ATTACKED} samples, delta = {DELTA:g}",
-            lambda evidence, name=name: _robust_error(evidence, name),
+            partial(_robust_error, name),
             _least_error,
             at_least=True,
         )

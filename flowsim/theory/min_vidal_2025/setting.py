@@ -20,6 +20,8 @@ PAPER = "Min & Vidal 2025"
 DELTA = 0.05
 #: The gap that stands for Theta(1), and the constants C, C_a and C_w in front of alpha^2 log(K/delta).
 GAP, CONSTANT = 0.01, 1.0
+#: The largest gap where the other cosines are not negative: that of a neuron at its centre.
+LARGEST_GAP = 1 - math.sqrt(0.5)
 #: Rounding of cosines and of kept times.
 ROUNDING = 1e-9
 
@@ -134,14 +136,19 @@ class Training:
         return float(gaps(self.initial, own).min())
 
     @property
+    def margin(self) -> float:
+        """The gap as Lemma 5 takes it; larger ones, as negative cosines allow them, are outside of what it says"""
+        return min(self.gap, LARGEST_GAP)
+
+    @property
     def near(self) -> float:
         """The cosine that the gap keeps with the target at least, Delta_1 of Lemma 5"""
-        return math.sqrt((1 / (1 - self.gap) ** 2 - 1) / 2)
+        return math.sqrt((1 / (1 - self.margin) ** 2 - 1) / 2)
 
     @property
     def apart(self) -> float:
         """Delta_2 of Lemma 5: 1 - Delta_2 is the largest share of another cosine in that with the target, to the p - 2"""
-        return 1 - (1 - math.sqrt(2 * self.gap)) ** (self.degree - 2)
+        return 1 - (1 - math.sqrt(2 * self.margin)) ** (self.degree - 2)
 
     @property
     def sizes(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from ..claim import Claim
 from ..evidence import Evidence, NotApplicable
 from .setting import CONSTANT, DELTA, GAP, PAPER, ROUNDING, Mixture, Training, unmet
 
-#: Largest distance from the nominal curve of the masses, and largest share of alpha^2 in the void regions.
+#: Largest distance from the nominal curve of the masses in alpha^2 log(1/eps), and largest mass in void regions in alpha^2.
 CURVE, VOID = 0.25, 0.1
 #: Bisections until a rate is known to rounding, and how large it may be.
 HALVINGS, LARGEST_RATE = 60, 8.0
@@ -73,7 +73,7 @@ def _fewest(training: Training) -> float:
 
 def _small_outputs(training: Training) -> Booleans:
     """(T,): whether t <= t_1a (equation F.3), where the outputs at the centres stand for those at the samples"""
-    p, gap = training.degree, training.gap
+    p, gap = training.degree, training.margin
     factor = training.near ** (p - 1) * training.apart / 2 ** (p + 1)
     limit = factor * min(1 - training.near, (1 - math.sqrt(2 * gap)) / (2 * training.mixture.clusters))
     if limit <= 0:
@@ -91,7 +91,7 @@ def _grown_ratio(training: Training) -> float:
     target = training.target[training.aimed]
     inside = _small_outputs(training)
     cosine, aim = np.abs(training.cosine[inside][:, training.aimed]), training.aim[inside]
-    ratios = cosine / aim[:, :, None]
+    ratios = np.divide(cosine, aim[:, :, None], out=np.full(cosine.shape, np.inf), where=aim[:, :, None] > 0)
     other = target[:, None] != np.arange(training.mixture.clusters)
     return float((ratios - ratios[0])[:, other].max())
 
@@ -146,13 +146,14 @@ def _growth(training: Training) -> float:
 
 
 def _off_the_curve(training: Training) -> float:
-    """Largest |z - nominal z|, z' = 2 z (1 - z) from each cluster's mass at t_1"""
+    """Largest |z - nominal z| / (alpha^2 log(1/eps)), z' = 2 z (1 - z) from each cluster's mass at t_1"""
     inside = training.during(training.t1, training.last)
     log_mass, times = training.log_cluster_mass[inside], training.times[inside]
     if (log_mass[0] >= 0).any() or np.isneginf(log_mass[0]).any():
         raise NotApplicable("the masses are not between 0 and 1 at t_1")
     logit = log_mass[0] - np.log1p(-np.exp(log_mass[0])) + 2 * (times - times[0])[:, None]
-    return float(np.abs(np.exp(log_mass) - np.exp(-np.logaddexp(0.0, -logit))).max())
+    apart = float(np.abs(np.exp(log_mass) - np.exp(-np.logaddexp(0.0, -logit))).max())
+    return apart / (training.mixture.alpha**2 * max(-math.log(training.scale), 1.0))
 
 
 def _void(training: Training) -> float:
@@ -270,8 +271,8 @@ CLAIMS = {
     ),
     "lemma_13.curve": _claim(
         "Lemma 13, equation 14",
-        "largest distance on [t_1, T*] of a cluster's mass from z' = 2 z (1 - z), which begins with it at t_1; "
-        f"{CURVE:g} for Õ(alpha^2 log(1/eps))",
+        "largest distance on [t_1, T*] of a cluster's mass from z' = 2 z (1 - z), which begins with it at t_1, in units of "
+        f"alpha^2 log(1/eps); {CURVE:g} for Õ(1)",
         _off_the_curve,
         CURVE,
     ),
