@@ -104,7 +104,8 @@ def open_point(folder: str | os.PathLike[str], sha256: str) -> xr.DataTree:
 def _member(tree: xr.DataTree, member: int) -> xr.DataTree:
     """A member of an ensemble, still along `seed`: a result as of an ensemble of one."""
     chosen = tree.isel(seed=[member])
-    return chosen.assign_attrs(seed=np.array([chosen["seed"].item()]))
+    chosen.attrs = {**tree.attrs, "seed": chosen.to_dataset()["seed"].values}
+    return chosen
 
 
 def _scalars(plan: Plan, folder: Path) -> tuple[xr.Dataset, list[Ended]]:
