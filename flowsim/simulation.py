@@ -75,7 +75,7 @@ def _execute(
         flow = _resume(output, prepared, integrator, recorder)
     else:
         carry = integrator.begin()
-        flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size))
+        flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size, prepared.plan.reading))
 
     def checkpoint_run() -> None:
         if output is not None:

@@ -16,6 +16,7 @@ from ..scenario import Scenario, referenced_files
 COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
+    "log10_time": "log10 of flow time",
     "iteration": "iteration of descent; time is step x iteration",
     "step": "step size of descent",
     "neuron_sign": "sign of the neuron's output weight at time 0",
@@ -27,6 +28,7 @@ COORDINATES = {
     "clean_label": "training label of the sample before label noise; only where labels are noisy",
     "sample_cluster": "cluster of the sample; -1 where unknown",
     "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
+    "snapshot_log10_time": "log10 of the time at which the weights are kept",
     "quantile": "share of the cluster's samples below the value",
 }
 WEIGHTS = {
@@ -37,6 +39,7 @@ WEIGHTS = {
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
+    "log10_time": ("time",),
     "iteration": ("time",),
     "step": (),
     "neuron_sign": ("neuron",),
@@ -47,6 +50,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "clean_label": ("sample",),
     "sample_cluster": ("sample",),
     "snapshot": ("snapshot",),
+    "snapshot_log10_time": ("snapshot",),
     "quantile": ("quantile",),
     "direction": ("snapshot", "neuron", "feature"),
     "bias_weight": ("snapshot", "neuron"),
@@ -78,8 +82,12 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     """
     variables = _observed(trajectory.variables, known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
+    if trajectory.log10_time is not None:
+        found["log10_time"] = trajectory.log10_time
     if len(trajectory.kept_weights):
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
+        if trajectory.log10_time is not None:
+            found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
         variables["direction"] = _named("direction", trajectory.direction)
         if bias:
             variables["bias_weight"] = _named("bias_weight", trajectory.bias)
@@ -135,13 +143,18 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     dataset = tree.to_dataset()
     time = dataset["time"].values
     snapshots = dataset["snapshot"].values if "snapshot" in dataset else np.zeros(0)
+    kept_weights = np.searchsorted(time, snapshots)
+    log10_time = dataset["log10_time"].values if "log10_time" in dataset.coords else None
+    if log10_time is not None and len(snapshots):
+        kept_weights = np.searchsorted(log10_time, dataset["snapshot_log10_time"].values)
     neurons, features = dataset.sizes["neuron"], dataset.sizes.get("feature", 0)
     none = np.zeros((len(snapshots), neurons))
     return Trajectory(
         time=time,
+        log10_time=log10_time,
         variables={str(name): array.values for name, array in dataset.data_vars.items() if name not in WEIGHTS},
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
-        kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
+        kept_weights=kept_weights.astype(np.int64),
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
     )

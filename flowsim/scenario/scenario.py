@@ -81,6 +81,9 @@ class Scenario(Section):
             only = '"per_cluster" is not for data.kind = "table"; use "mean" or "sum"'
             yield Broken("loss.reduction", only, ("data.kind",))
         yield from self._broken_supervision()
+        if self.flow.clock == "loss" and self.loss.kind == "square":
+            endless = '"loss" is for losses that fall for ever: logistic, exponential or cross_entropy; use "time"'
+            yield Broken("flow.clock", endless, ("loss.kind",))
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
             unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))

@@ -106,8 +106,8 @@ class DiffraxIntegrator:
         )
 
     @_in_float64
-    def at(self, carry: Carry, time: float) -> Snapshot:
-        return self._snapshot(time, self._stepper.interpolate(carry, jnp.asarray(time)))
+    def at(self, carry: Carry, reading: float) -> Snapshot:
+        return self._snapshot(reading, self._stepper.interpolate(carry, jnp.asarray(reading)))
 
     @_in_float64
     def now(self, carry: Carry) -> Snapshot:
