@@ -54,7 +54,8 @@ class Integrator(Protocol):
         """The carry at time 0."""
 
     def advance(self, carry: Any, stop: float, attempts: int) -> Any:
-        """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is possible."""
+        """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is
+        possible."""
 
     def report(self, carry: Any) -> Report: ...
 

@@ -34,8 +34,8 @@ SMALLEST_CARTESIAN = 1e-250
 @dataclass(frozen=True)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
-    follows_sliding: whether the network has a kink and the engine follows its neurons along it. reading: what the schedule's
-    instants are named by, "time", "clock" or "log10_time"."""
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it. reading: what the
+    schedule's instants are named by, "time", "clock" or "log10_time"."""
 
     engine: str
     solver: str

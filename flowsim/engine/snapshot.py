@@ -14,8 +14,8 @@ from ..problem.data.samples import Booleans, Floats
 @dataclass(frozen=True)
 class Snapshot:
     """direction (m, r): unit rows in the reduced coordinates; log_norm (m,); v_j = output_sign e^output_log, both (m,);
-    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none. log10_time: beside time where
-    the loss clock runs, since time may overflow to inf; else None.
+    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none.
+    log10_time: beside time where the loss clock runs, since time may then overflow to inf; else None.
 
     Many instants at once have a leading axis in every array, and time (T,).
     """

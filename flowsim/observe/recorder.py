@@ -174,8 +174,9 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,); kept_weights (S,): indices into time;
-    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm)."""
+    """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
+    kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
+    exp(log_norm)."""
 
     time: Floats
     variables: dict[str, Floats]

@@ -1,5 +1,5 @@
-"""Runge-Kutta-Chebyshev steps of order 2 (Sommeijer, Shampine & Verwer 1998): a stability interval on the negative axis that
-grows like the square of the stages, from evaluations of the field alone.
+"""Runge-Kutta-Chebyshev steps of order 2 (Sommeijer, Shampine & Verwer 1998): a stability interval on the negative axis
+that grows like the square of the stages, from evaluations of the field alone.
 
 A step leaves what a tableau's step would: the velocity at both ends and the mean one as its three stages.
 """
@@ -65,7 +65,7 @@ def _recur(stages: int, length: float, network: Network, data: Data, state: Stat
         second[c] = begin[c]
         first[c] = begin[c] + b1 * w1 * length * velocity[c]
     t1, t2, d1, d2, c1, c2 = w0, 1.0, 1.0, 0.0, 0.0, 0.0
-    for stage in range(2, stages + 1):
+    for _ in range(2, stages + 1):
         evaluate(latest, state.k[2], 2, 0.0, network, data, state, work)
         a1 = 1.0 - b1 * t1
         t, d, curve = 2.0 * w0 * t1 - t2, 2.0 * t1 + 2.0 * w0 * d1 - d2, 4.0 * d1 + 2.0 * w0 * c1 - c2

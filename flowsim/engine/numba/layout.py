@@ -20,12 +20,11 @@ BASIS_BYTES = 2**28
 
 # places in State.clock
 TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
-# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope, each now and where
-# the last step began; for both clocks, what instants are named by, and the spectral radius
+# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants are
+# named by; the spectral radius
 FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
-BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE = range(14, 18)
-#: how fast the fastest neuron moved at first
-FIRST_RATE = 18
+# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
+BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
 CLOCKS = 19
 # places in State.counts
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
@@ -39,8 +38,8 @@ READINGS = ("time", "clock", "log10_time")
 
 
 class Network(NamedTuple):
-    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. growth: 1 -
-    L/2 for a network of degree L in what is trained."""
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. growth:
+    1 - L/2 for a network of degree L in what is trained."""
 
     activation: int
     degree: float
@@ -111,7 +110,8 @@ class Data(NamedTuple):
 
 
 class Aims(NamedTuple):
-    """Tolerance, what instants are named by, and goals, ±inf where not asked for. The arrays are those of :class:`flowsim.engine.goals.Watch`."""
+    """Tolerance, what instants are named by, and goals, ±inf where not asked for. The arrays
+    are those of :class:`flowsim.engine.goals.Watch`."""
 
     rtol: float
     reading: int

@@ -85,8 +85,8 @@ AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 ZENO = 50
 #: Steps between two looks at whether they are stiff; at least so many that are not lead back.
 LEAST_PATIENCE = 20
-#: A loss with a sample on the wrong side rests when, while the time grows e-fold, its logarithm falls by less than the first
-#: and no neuron moves by more than the second, relative to itself.
+#: A loss with a sample on the wrong side rests when, while the time grows e-fold, its logarithm falls by less than the
+#: first and no neuron moves by more than the second, relative to itself.
 SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 #: No less time than in which the fastest neuron would at first have moved by so many times its size.
 A_WHILE = 1000.0
@@ -170,8 +170,8 @@ def through(
 def inside(
     reading: float, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work, y: Floats
 ) -> float:
-    """The state at a reading within the last accepted step, into y; on the loss clock, the log of its time. What it evaluates
-    for that is not counted: counts say what steps took, whatever is kept of them."""
+    """The state at a reading within the last accepted step, into y; on the loss clock, the log of its time. What it
+    evaluates for that is not counted: counts say what steps took, whatever is kept of them."""
     clock, evaluations = state.clock, state.counts[EVALUATIONS]
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)

@@ -16,8 +16,8 @@ class Tableau(NamedTuple):
     states at which stages are evaluated, those beyond `stages` only where dense output is wanted. weights (all,): the step.
     error (2, all): error estimates of orders `order` and, where it has one, of order 3 (else zeros).
     dense (all, degree): y(theta) = y + h sum_l k_l sum_p dense[l, p] theta^(p + 1).
-    chebyshev: whether the step is made as in `chebyshev`, whose three stages are the velocity at the beginning, the mean one
-    and that at the end.
+    chebyshev: whether the step is made as in `chebyshev`, whose three stages are the velocity at the beginning, the mean
+    one and that at the end.
     """
 
     stages: int
