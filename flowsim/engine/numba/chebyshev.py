@@ -21,7 +21,7 @@ MOST_STAGES = 2000
 SETTLED, ITERATIONS = 0.05, 20
 #: A power iteration finds the radius from below.
 SAFE = 1.15
-#: Size of a power iteration's perturbation, and how far it may change a margin's exponential.
+#: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
 PERTURBATION, LINEAR = 1e-8, 1e-3
 #: A step is stiff for the explicit pairs when it is so many times the inverse spectral radius.
 STIFF = 2.0
@@ -89,12 +89,13 @@ def spectral_radius(network: Network, data: Data, state: State, work: Work) -> f
     mode, begin, velocity = state.mode.reshape(size), state.y_begin.reshape(size), state.k[0].reshape(size)
     moved, away = work.estimate[0].reshape(size), state.k[2].reshape(size)
     radius = state.clock[SPECTRAL]
+    scale = 1.0 if network.polar else max(norm_of(begin), 1e-300)
     for _ in range(ITERATIONS):
         length = norm_of(mode)
         if not length > 0.0:
             _spread(mode)
             length = norm_of(mode)
-        shift = min(PERTURBATION, LINEAR / max(radius, 1.0)) / length
+        shift = scale * min(PERTURBATION, LINEAR / max(radius, 1.0)) / length
         for c in range(size):
             moved[c] = begin[c] + shift * mode[c]
         evaluate(work.estimate[0], state.k[2], 2, 0.0, network, data, state, work)

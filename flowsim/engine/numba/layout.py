@@ -20,8 +20,8 @@ BASIS_BYTES = 2**28
 
 # places in State.clock
 TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
-# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants are
-# named by; the spectral radius
+# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants
+# are named by; the spectral radius
 FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
 # those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
 BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
