@@ -30,7 +30,7 @@ class Recording(Protocol):
 
     @property
     def last_time(self) -> float:
-        """Time of the latest kept instant; nan before the first."""
+        """Time of the latest kept instant, or log10 of it where that is kept; nan before the first."""
 
     @property
     def residual(self) -> float:
@@ -86,7 +86,7 @@ def drive(
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:
                 checkpoint()
                 written = wall.monotonic()
-    run.loose = recording.last_time != report.time
+    run.loose = recording.last_time != _time_of(report)
     if run.loose:
         recording.keep(integrator.now(run.carry), report)
     return status
@@ -100,14 +100,18 @@ def _at_kkt(scenario: Scenario, report: Report, recording: Recording) -> Report:
     return replace(report, reached=f"kkt {wanted:g}")
 
 
+def _time_of(report: Report) -> float:
+    return report.time if report.log10_time is None else report.log10_time
+
+
 def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
     """Keep the scheduled instants up to the time reached."""
-    while run.schedule.crowded(report.time):
+    while run.schedule.crowded(report.reading):
         recording.thin()
         run.schedule.coarsen()
-    while run.schedule.next <= report.time:
-        time = run.schedule.next
-        snapshot = integrator.now(run.carry) if time == report.time else integrator.at(run.carry, time)
+    while run.schedule.next <= report.reading:
+        due = run.schedule.next
+        snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
         recording.keep(snapshot, report)
         run.schedule.advance()
 

@@ -12,7 +12,7 @@ import xarray as xr
 from . import ensemble
 from .analysis import phases
 from .analysis.distance import to_ideal
-from .analysis.robustness import evaluated, weights_of
+from .analysis.robustness import evaluated
 from .drive import Run, drive
 from .engine import Integrator, make
 from .engine.threads import blas_threads
@@ -20,6 +20,7 @@ from .errors import UsageError
 from .observe import Recorder
 from .prepared import Prepared
 from .results import attributes, check_writable, checkpoint, layout, open, status_attributes, write
+from .results.weights import weights_of
 from .scenario import Scenario, with_seeds
 from .schedule import Schedule
 from .status import RUNNING, Status
@@ -77,7 +78,7 @@ def _execute(
         flow = _resume(output, prepared, integrator, recorder)
     else:
         carry = integrator.begin()
-        flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size))
+        flow = Run(carry, Schedule.of(scenario, integrator.report(carry).step_size, prepared.plan.reading))
 
     def checkpoint_run() -> None:
         if output is not None:

@@ -179,9 +179,10 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What was kept. time (T,); variables: name -> (T, …); numerics: name -> (T,); kept_weights (S,): indices into time;
-    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm); upper: those of the layers
-    above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network of any depth."""
+    """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
+    kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
+    exp(log_norm); upper: those of the layers above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network
+    of any depth."""
 
     time: Floats
     variables: dict[str, Floats]
@@ -190,6 +191,7 @@ class Trajectory:
     direction: Floats
     bias: Floats
     upper: tuple[Floats, ...] = ()
+    log10_time: Floats | None = None
 
 
 @dataclass
@@ -200,6 +202,7 @@ class Recorder:
     setting: Setting
     selection: Selection
     _times: list[float] = field(default_factory=list)
+    _log10_times: list[float] = field(default_factory=list)
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
@@ -209,7 +212,8 @@ class Recorder:
 
     @property
     def last_time(self) -> float:
-        return self._times[-1] if self._times else math.nan
+        times = self._log10_times or self._times
+        return times[-1] if times else math.nan
 
     @property
     def phase(self) -> str:
@@ -245,10 +249,18 @@ class Recorder:
         due = len(self._times) % _stride(self.scenario) == 0
         self._weights.append(self._lifted(snapshot) if due else None)
         self._times.append(float(snapshot.time))
+        if snapshot.log10_time is not None:
+            self._log10_times.append(float(snapshot.log10_time))
         self._latest = snapshot
 
     def thin(self) -> None:
-        kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]
+        kept: list[list[Any]] = [
+            self._times,
+            self._log10_times,
+            self._weights,
+            *self._variables.values(),
+            *self._numerics.values(),
+        ]
         for values in kept:
             del values[1::2]
         stride = _stride(self.scenario)
@@ -270,6 +282,7 @@ class Recorder:
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
             time=np.array(self._times),
+            log10_time=np.array(self._log10_times) if self._log10_times else None,
             variables={name: np.array(values) for name, values in self._variables.items()},
             numerics={name: np.array(values) for name, values in self._numerics.items()},
             kept_weights=np.array(indices, dtype=np.int64),
@@ -289,6 +302,7 @@ class Recorder:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
         end = len(kept.time) - drop_last
         self._times = list(kept.time[:end])
+        self._log10_times = list(kept.log10_time[:end]) if kept.log10_time is not None else []
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end

@@ -117,6 +117,11 @@ class Problem:
         return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
 
     @property
+    def total_degree(self) -> float:
+        """L: the output's degree of homogeneity in what is trained; of tanh, that of small neurons."""
+        return self.activation.homogeneity + self.trained_output
+
+    @property
     def balanced(self) -> bool:
         """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
         conserved = (

@@ -10,12 +10,14 @@ import xarray as xr
 
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
+from ..problem.data.samples import Integers
 from ..scenario import Scenario, referenced_files
 
 #: name -> long name, of everything in the root group that is not an observable
 COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
+    "log10_time": "log10 of flow time",
     "iteration": "iteration of descent; time is step x iteration",
     "step": "step size of descent",
     "neuron_sign": "sign of the neuron's output weight at time 0",
@@ -27,6 +29,7 @@ COORDINATES = {
     "clean_label": "training label of the sample before label noise; only where labels are noisy",
     "sample_cluster": "cluster of the sample; -1 where unknown",
     "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
+    "snapshot_log10_time": "log10 of the time at which the weights are kept",
     "quantile": "share of the cluster's samples below the value",
 }
 WEIGHTS = {
@@ -40,6 +43,7 @@ GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
+    "log10_time": ("time",),
     "iteration": ("time",),
     "step": (),
     "neuron_sign": ("neuron",),
@@ -50,6 +54,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "clean_label": ("sample",),
     "sample_cluster": ("sample",),
     "snapshot": ("snapshot",),
+    "snapshot_log10_time": ("snapshot",),
     "quantile": ("quantile",),
     "direction": ("snapshot", "neuron", "feature"),
     "bias_weight": ("snapshot", "neuron"),
@@ -81,8 +86,12 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     """
     variables = _observed(_in_group(trajectory, ""), known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
+    if trajectory.log10_time is not None:
+        found["log10_time"] = trajectory.log10_time
     if len(trajectory.kept_weights):
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
+        if trajectory.log10_time is not None:
+            found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
         variables["direction"] = _named("direction", trajectory.direction)
         if bias:
             variables["bias_weight"] = _named("bias_weight", trajectory.bias)
@@ -165,15 +174,26 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     return xr.Dataset(variables)
 
 
+def snapshot_index(dataset: xr.Dataset) -> Integers:
+    """Where along `time` the weights were kept."""
+    if "snapshot" not in dataset:
+        return np.zeros(0, dtype=np.int64)
+    kept = "log10_time" if "log10_time" in dataset.coords else "time"
+    snapshots = dataset["snapshot" if kept == "time" else f"snapshot_{kept}"]
+    return np.searchsorted(dataset[kept].values, snapshots.values).astype(np.int64)
+
+
 def trajectory_of(tree: xr.DataTree) -> Trajectory:
     """The trajectory that a result holds: the inverse of `root` and `numerics`."""
     dataset = tree.to_dataset()
     time = dataset["time"].values
-    snapshots = dataset["snapshot"].values if "snapshot" in dataset else np.zeros(0)
+    log10_time = dataset["log10_time"].values if "log10_time" in dataset.coords else None
+    kept_weights = snapshot_index(dataset)
     neurons, features = dataset.sizes["neuron"], dataset.sizes.get("feature", 0)
-    none = np.zeros((len(snapshots), neurons))
+    none = np.zeros((len(kept_weights), neurons))
     return Trajectory(
         time=time,
+        log10_time=log10_time,
         variables={
             str(name): array.values
             for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
@@ -181,7 +201,7 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
             if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
-        kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
+        kept_weights=kept_weights,
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
         upper=upper_of(dataset),

@@ -75,16 +75,20 @@ class Flow(Section):
     engine: Literal["auto", "diffrax", "numba"] = Field(
         "auto", description="what integrates; flowsim check says what auto chose"
     )
-    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "kvaerno5"] = Field(
+    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "rkc2", "kvaerno5"] = Field(
         "auto",
-        description="tsit5 and dopri5: Runge-Kutta pairs of order 5; dopri8 and dop853: of order 8; kvaerno5 is "
-        "implicit and for small stiff problems",
+        description="tsit5 and dopri5: Runge-Kutta pairs of order 5; dopri8 and dop853: of order 8; rkc2: stabilised, "
+        "of order 2, for stiff flows; kvaerno5 is implicit and for small stiff problems",
     )
     coordinates: Literal["auto", "polar", "cartesian"] = Field(
         "auto",
         description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves",
     )
-    clock: Literal["auto", "time"] = Field("auto", description="the independent variable of the solver")
+    clock: Literal["auto", "time", "loss"] = Field(
+        "auto",
+        description='the independent variable of the solver; "loss" slows time down as the loss falls: logistic, '
+        "exponential and cross_entropy then fall to any log10_loss",
+    )
     precision: Literal["float64", "mixed"] = Field(
         "float64", description='"mixed" computes the two matrix products in float32 and everything else in float64'
     )

@@ -94,6 +94,9 @@ class Scenario(Section):
         yield from self._broken_distance()
         yield from self._broken_robustness()
         yield from self._broken_kkt()
+        if self.flow.clock == "loss" and self.loss.kind == "square":
+            endless = '"loss" is for losses that fall for ever: logistic, exponential or cross_entropy; use "time"'
+            yield Broken("flow.clock", endless, ("loss.kind",))
         if self.flow.descends and self.open_ended and self.observe.spacing == "log":
             unknown = (
                 '"log" needs to know the last iteration; use "linear" where loss, alignment or kkt may end descent'
@@ -157,6 +160,8 @@ class Scenario(Section):
             yield Broken("flow.coordinates", f'"polar" is {given}; use "cartesian"', reads)
         if self.flow.engine == "numba":
             yield Broken("flow.engine", f'"numba" is {given}; use "diffrax"', reads)
+        if self.flow.clock == "loss":
+            yield Broken("flow.clock", f'"loss" is {given}; use "time"', reads)
         if self.flow.solver == "kvaerno5":
             yield Broken("flow.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
         if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":

@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from ..analysis.robustness import TwoLayer, network_of, weights_of
+from ..analysis.robustness import TwoLayer, network_of
 from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import OBSERVABLES, Instant, Setting
 from ..problem import Problem, fresh
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
+from ..results.weights import weights_of
 from ..scenario import Scenario
 
 #: Test samples, or as many as have so many numbers.

@@ -12,7 +12,6 @@ from ...problem.planes import Planes
 from ...scenario import Scenario
 from ..goals import Goals, Watch
 from .formulas import ACTIVATION_CODES, LOSS_CODES
-from .tableau import Tableau
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
 CANDIDATES = 1 << 16
@@ -21,12 +20,26 @@ BASIS_BYTES = 2**28
 
 # places in State.clock
 TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
+# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants
+# are named by; the spectral radius
+FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
+# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
+BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
+CLOCKS = 19
 # places in State.counts
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
+# LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
+# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED = range(10, 15)
+COUNTERS = 15
+#: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
+BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
+READINGS = ("time", "clock", "log10_time")
 
 
 class Network(NamedTuple):
-    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0."""
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. growth:
+    1 - L/2 for a network of degree L in what is trained."""
 
     activation: int
     degree: float
@@ -37,6 +50,7 @@ class Network(NamedTuple):
     balanced: bool
     trained: bool
     kinked: bool
+    growth: float
 
     @classmethod
     def of(cls, problem: Problem, coordinates: str) -> Network:
@@ -52,6 +66,7 @@ class Network(NamedTuple):
             balanced=problem.balanced,
             trained=problem.trained_output,
             kinked=kinked,
+            growth=1.0 - 0.5 * problem.total_degree,
         )
 
 
@@ -95,9 +110,11 @@ class Data(NamedTuple):
 
 
 class Aims(NamedTuple):
-    """Tolerance and goals; ±inf where not asked for. The arrays are those of :class:`flowsim.engine.goals.Watch`."""
+    """Tolerance, what instants are named by, and goals, ±inf where not asked for. The arrays
+    are those of :class:`flowsim.engine.goals.Watch`."""
 
     rtol: float
+    reading: int
     end: float
     log_loss: float
     alignment: float
@@ -106,9 +123,9 @@ class Aims(NamedTuple):
     feature: Floats
 
     @classmethod
-    def of(cls, scenario: Scenario, reduced: Reduced) -> Aims:
+    def of(cls, scenario: Scenario, reduced: Reduced, reading: str = "time") -> Aims:
         goals, watch = Goals.of(scenario.flow.until), Watch.of(reduced)
-        return cls(scenario.flow.rtol, *goals, *watch)
+        return cls(scenario.flow.rtol, READINGS.index(reading), *goals, *watch)
 
 
 class State(NamedTuple):
@@ -121,7 +138,7 @@ class State(NamedTuple):
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
-    counted.
+    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
     """
 
     y: Floats
@@ -143,9 +160,10 @@ class State(NamedTuple):
     hold: Floats
     guard: Floats
     guard_count: Integers
+    mode: Floats
 
     @classmethod
-    def empty(cls, network: Network, tableau: Tableau, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
+    def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
         """shape: (k, n), of the outputs."""
         rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
         pairs = (rows, samples) if network.kinked else (rows, 0)
@@ -153,10 +171,10 @@ class State(NamedTuple):
         return cls(
             y=np.zeros((rows, entries)),
             y_begin=np.zeros((rows, entries)),
-            k=np.zeros((len(tableau.a), rows, entries)),
+            k=np.zeros((stages, rows, entries)),
             ahead=np.zeros((rows, entries)),
-            clock=np.zeros(8),
-            counts=np.zeros(10, dtype=np.int64),
+            clock=np.zeros(CLOCKS),
+            counts=np.zeros(COUNTERS, dtype=np.int64),
             gate=np.zeros(pairs, dtype=np.int8),
             strength=np.zeros((outputs, pairs[1])),
             threshold=np.zeros(rows),
@@ -170,6 +188,7 @@ class State(NamedTuple):
             hold=np.full(rows, -np.inf),
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
+            mode=np.zeros((rows, entries)),
         )
 
 

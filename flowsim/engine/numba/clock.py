@@ -1,0 +1,138 @@
+"""The loss clock s, with dt/ds = e^phi, phi = g - log L: the loss falls at d log L/ds = -e^-g |dtheta/ds|^2.
+
+g = (1 - L/2) log(1 + |theta|^2) for a network whose output is homogeneous of degree L in what is trained: then log|theta|
+moves with s at a rate of order 1, however small the loss has become. Flow time is kept as its logarithm,
+and phi is interpolated within a step by the cubic with its values and slopes at both ends.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, log1p
+
+from ...problem.data.samples import Floats
+from .compiled import compiled
+from .formulas import log_add
+from .layout import (
+    BEGIN,
+    BEGIN_LOG_SPEED,
+    BEGIN_LOG_TIME,
+    BEGIN_SLOPE,
+    END_SLOPE,
+    LOG_SPEED,
+    TIME,
+    Data,
+    Network,
+    State,
+)
+
+#: What is so many times e smaller than the rest of an integral is left out of it.
+NEGLIGIBLE = 40.0
+#: Bisections of a part of a step: to the last bit.
+BISECTIONS = 60
+#: Gauss's five nodes and weights on [0, 1].
+NODES = (0.046910077030668, 0.2307653449471585, 0.5, 0.7692346550528415, 0.953089922969332)
+WEIGHTS = (0.1184634425280945, 0.2393143352496832, 0.2844444444444444, 0.2393143352496832, 0.1184634425280945)
+
+
+@compiled
+def growth(y: Floats, network: Network, data: Data) -> float:
+    """g"""
+    if network.growth == 0.0:
+        return 0.0
+    return network.growth * log1p(_products(y, y, network, data)[0])
+
+
+@compiled
+def slope_of(y: Floats, velocity: Floats, network: Network, data: Data) -> tuple[float, float]:
+    """(dg/ds, d log L/ds)"""
+    size, along, speed = _products(y, velocity, network, data)
+    factor = network.growth
+    return 2.0 * factor * along / (1.0 + size), -speed * exp(-factor * log1p(size)) if factor != 0.0 else -speed
+
+
+@compiled
+def _products(y: Floats, velocity: Floats, network: Network, data: Data) -> tuple[float, float, float]:
+    """(|theta|^2, <theta, theta'>, |theta'|^2) over what is trained"""
+    r = y.shape[1] - 2
+    size, along, speed = 0.0, 0.0, 0.0
+    for j in range(len(y)):
+        if network.polar:
+            square, rate = exp(2.0 * y[j, r]), velocity[j, r]
+            turning = 0.0
+            for c in range(r):
+                turning += velocity[j, c] * velocity[j, c]
+            size += square
+            along += square * rate
+            speed += square * (turning + rate * rate)
+            if network.trained:
+                ratio = data.output_sign[j] if network.balanced else y[j, r + 1]
+                change = ratio * rate + (0.0 if network.balanced else velocity[j, r + 1])
+                size += square * ratio * ratio
+                along += square * ratio * change
+                speed += square * change * change
+        else:
+            for c in range(r + 2 if network.trained else r):
+                if c != r:
+                    size += y[j, c] * y[j, c]
+                    along += y[j, c] * velocity[j, c]
+                    speed += velocity[j, c] * velocity[j, c]
+    return size, along, speed
+
+
+@compiled
+def log_time_inside(part: float, state: State) -> float:
+    """log of flow time at a part of what was made of the last step."""
+    clock = state.clock
+    length = clock[TIME] - clock[BEGIN]
+    begin, end = clock[BEGIN_LOG_SPEED], clock[LOG_SPEED]
+    first, last = length * clock[BEGIN_SLOPE], length * clock[END_SLOPE]
+    gone = _log_integral(part, begin, end, first, last)
+    return log_add(clock[BEGIN_LOG_TIME], log(length) + gone) if length > 0.0 else clock[BEGIN_LOG_TIME]
+
+
+@compiled
+def part_at(log_time: float, state: State) -> float:
+    """The inverse: the part of what was made of the last step at which flow time has this log."""
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if log_time_inside(middle, state) < log_time:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@compiled
+def _log_integral(part: float, begin: float, end: float, first: float, last: float) -> float:
+    """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends.
+
+    H may rise by thousands: pieces over which it changes by about 1, from the upper end down, until nothing is left.
+    """
+    if part <= 0.0:
+        return -inf
+    top = _cubic(part, begin, end, first, last)
+    total, right = 0.0, part
+    while right > 0.0:
+        steep = abs(_cubic_slope(right, begin, end, first, last))
+        width = min(right, 0.5 / max(steep, 1.0))
+        left = right - width
+        for node in range(len(NODES)):
+            height = _cubic(left + width * NODES[node], begin, end, first, last)
+            total += width * WEIGHTS[node] * exp(height - top)
+        right = left
+        if max(_cubic(right, begin, end, first, last), begin) < top - NEGLIGIBLE:
+            break
+    return top + log(total)
+
+
+@compiled
+def _cubic(part: float, begin: float, end: float, first: float, last: float) -> float:
+    rise = end - begin
+    return begin + part * (first + part * (3.0 * rise - 2.0 * first - last + part * (first + last - 2.0 * rise)))
+
+
+@compiled
+def _cubic_slope(part: float, begin: float, end: float, first: float, last: float) -> float:
+    rise = end - begin
+    return first + part * (2.0 * (3.0 * rise - 2.0 * first - last) + 3.0 * part * (first + last - 2.0 * rise))
