@@ -112,7 +112,7 @@ def _kinds(name: str, choices: list[Spec], document: Spec) -> Iterator[str]:
     if others:
         first, *rest = [one["properties"][kind]["const"] for one in (variants[0], *others)]
         listed = ", ".join((f"{_value(first)} (default)", *map(_value, rest)))
-        yield from ("", f"`{kind}` chooses one of {listed}. Of the first,", "")
+        yield from ("", f"`{kind}` chooses one of {listed}. All variants of the first come first.")
     yield from _variants(name, variants, document)
     for other in others:
         yield from ("", f"#### `{name}.{kind}` = {_value(other['properties'][kind]['const'])}")

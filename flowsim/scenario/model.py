@@ -74,7 +74,7 @@ class Tanh(TwoLayer):
 
 
 class Mlp(Section):
-    """f(x) = W_L s(... s(W_2 s(W_1 x))), s the activation: a network of any depth, all of its layers trained."""
+    """A network of any depth, all of its layers trained: f(x) = W_L s(... s(W_2 s(W_1 x))), s the activation."""
 
     kind: Literal["mlp"]
     activation: Literal["relu", "tanh"] = Field("relu", description="of every hidden layer")
@@ -110,7 +110,7 @@ class Mlp(Section):
 
 
 class Linear(Section):
-    """f(x) = <w, x>: with the logistic loss, logistic regression."""
+    """A linear classifier, f(x) = <w, x>: with the logistic loss, logistic regression."""
 
     kind: Literal["linear"]
     bias: bool = Field(False, description="a trained bias: f(x) = <w, x> + b")

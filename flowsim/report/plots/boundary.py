@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from operator import matmul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from ...errors import FlowsimError, UsageError
 from ...problem import Problem, build
 from ...problem.data.samples import Floats
+from ...problem.networks.layers import forward
+from ...results.layout import upper_of
 from ...scenario import loads
 from ...scenario.data import ARRAY_SUFFIXES
 from ..source import Source
@@ -112,6 +115,9 @@ def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Fl
     projection = run["direction"].transpose("neuron", "feature").values @ points.T
     if problem.bias:
         projection += run["bias_weight"].values[:, None]
+    if problem.upper:
+        first = np.exp(log_norm)[:, None] * projection
+        return np.asarray(forward(first, upper_of(run), problem.activation, np, matmul)[0])
     sign, log_output = problem.weights.output_sign, problem.weights.output_log
     if problem.trained_output:
         source.need("output_weight")
