@@ -64,7 +64,7 @@ def curves(group: xr.Dataset) -> Curves:
             found += [Curve(name, attack, weak, True) for attack, weak in weaker if attack != _best(attacks)]
         found.append(Curve(name, _best(attacks), strongest))
         certified = group["certified_accuracy"].values[index] if "certified_accuracy" in group else np.array(np.nan)
-        if not np.isnan(certified).any():
+        if (certified < strongest).any():  # of an exact radius there is nothing between; NaN where nothing is certified
             bands.append(Sandwich(name, certified, strongest))
     return Curves(
         str(group["radius"].attrs.get("long_name", "radius")),

@@ -172,7 +172,7 @@ class Source:
         if name in ("direction", "bias_weight"):
             return f'it needs {name}, which was not kept; observe.snapshots = "ends" or a number keeps it'
         if name not in OBSERVABLES:
-            return f"it needs {name}, which this result does not have: its problem has no clusters that are known"
+            return f"it needs {name}, which this result does not have: its problem has no known clusters, or several layers"
         if kept.get("variables", "default") != "default":
             return f"it needs {name}, which was not kept; add it to observe.variables and run again"
         return f"it needs {name}, which this result does not have: see flowsim check for what its problem has"

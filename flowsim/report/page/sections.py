@@ -169,7 +169,10 @@ def robustness(run: Run) -> str:
     ]
     samples = f"{group.sizes['test_sample']} {'training' if group.attrs['samples'] == 'training' else 'fresh'} samples"
     words = f"<p>Share of {samples} that are classified right wherever the attack moves them to within the radius.</p>"
-    return words + f'<div class="wide">{table(header, rows)}</div>'
+    return (
+        words
+        + f'<div class="wide" tabindex="0" role="group" aria-label="robust accuracies">{table(header, rows)}</div>'
+    )
 
 
 def _absent(key: str, title: str, why: str) -> str:

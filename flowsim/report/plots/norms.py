@@ -15,9 +15,12 @@ OVER_TIME = True
 
 def series(source: Source, *, seed: int | None = None) -> Bands:
     """The spread of log norms over the targeted neurons of each sign and over those in the void region; where no targets
-    are known, over the neurons of each sign."""
+    are known, over the neurons of each sign; where these have no sign, over all neurons."""
     source = source.chosen(seed)
     values = source.over_time("log_norm", "neuron")
+    if not source.has("neuron_sign"):
+        band = Band.of(f"neurons of the first layer ({values.shape[2]})", pooled(values))
+        return Bands(source.clock, source.label("log_norm"), (band,))
     sign = source.known("neuron_sign", "neuron")
     # a member that has not run has signs of 0
     aimed = source.known("target_cluster", "neuron") >= 0 if source.has("target_cluster") else sign != 0

@@ -31,7 +31,7 @@ variables = ["loss"]
 [evaluate.robustness]
 radii = [0.0, 0.3, 0.65, 0.75]
 attacks = ["fgm", "pgd", "universal", "strong"]
-samples = 40
+samples = 60
 steps = 30
 compare = ["bayes", "nearest"]
 """
@@ -84,7 +84,7 @@ def test_accuracy_falls_with_the_radius_and_strong_is_the_lowest(binary):
 def test_the_accuracy_at_radius_0_is_that_of_the_network_on_the_same_samples(binary):
     scenario = flowsim.loads(BINARY)
     problem = flowsim.build(scenario)
-    test = flowsim.problem.fresh(scenario, problem.samples, 40)
+    test = flowsim.problem.fresh(scenario, problem.samples, 60)
     right = np.sign(of_result(binary).value(test.inputs)) == problem.cluster_label[test.sample_cluster]
     clean = binary["robustness/robust_accuracy"].sel(classifier="network", radius=0.0)
     np.testing.assert_allclose(clean, right.mean())
@@ -105,15 +105,16 @@ def test_a_file_gives_the_same_numbers_and_answers_other_questions(binary, tmp_p
         np.testing.assert_allclose(again["robust_accuracy"], binary["robustness/robust_accuracy"])
         np.testing.assert_allclose(again["attacked_radius"], binary["robustness/attacked_radius"], rtol=1e-4)
         other = flowsim.robustness(tree, {"radii": [0.05], "attacks": ["fgm"], "norm": "linf", "compare": []}, at=0)
-        assert other.sizes == {"classifier": 1, "attack": 1, "radius": 1, "test_sample": 40}
+        assert other.sizes == {"classifier": 1, "attack": 1, "radius": 1, "test_sample": 60}
         with pytest.raises(ScenarioError, match=r"evaluate.robustness.attacks\[0\]: \"fgsm\".*did you mean \"fgm\""):
             flowsim.robustness(tree, {"attacks": ["fgsm"]})
 
 
 def test_the_start_of_a_run_is_a_network_too_however_small(binary):
     """At scale 1e-300, outputs are far below what a float holds, and their signs are the same."""
-    tiny = flowsim.run(flowsim.loads(BINARY, overrides={"init.scale": 1e-300, "flow.until": {"time": 0.01}}))
-    large = flowsim.run(flowsim.loads(BINARY, overrides={"flow.until": {"time": 0.01}}))
+    short = {"flow.until": {"time": 0.01}, "evaluate.robustness": {"radii": [0.0], "attacks": ["fgm"], "samples": 60}}
+    tiny = flowsim.run(flowsim.loads(BINARY, overrides=short | {"init.scale": 1e-300}))
+    large = flowsim.run(flowsim.loads(BINARY, overrides=short))
     x = np.random.default_rng(0).standard_normal((50, 30))
     assert (of_result(tiny, at=0).value(x) != 0).any()
     np.testing.assert_allclose(of_result(tiny, at=0).value(x), of_result(large, at=0).value(x), rtol=1e-10)

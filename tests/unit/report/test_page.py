@@ -285,3 +285,51 @@ def test_iterations_and_outputs_are_told_where_there_are_any():
     assert isinstance(found, dict)
     np.testing.assert_array_equal(found["iteration"], 7 * np.arange(12))
     assert found["names"] == [f"{neuron} (output {neuron // 3})" for neuron in found["neurons"]]
+
+
+def robust(certified: bool = False) -> xr.DataTree:
+    """A made result with a group `robustness`: two attacks on a network and on one classifier beside it."""
+    accuracy = np.array([[[1.0, 0.9, 0.8], [1.0, 0.5, 0.1]], [[1.0, 1.0, 1.0], [1.0, 1.0, 0.6]]])
+    group = xr.Dataset(
+        {
+            "robust_accuracy": (("classifier", "attack", "radius"), accuracy),
+            "attacked_radius": (("classifier", "test_sample"), [[0.1, 0.5, 0.6], [1.1, np.inf, np.inf]]),
+        },
+        {
+            "classifier": ["network", "<nearest>"],
+            "attack": ["pgd", "strong"],
+            "radius": ("radius", [0.0, 0.5, 1.0], {"long_name": "largest size of a perturbation, l2"}),
+        },
+        {"norm": "l2", "samples": "fresh"},
+    )
+    if certified:
+        group["certified_accuracy"] = ("classifier", "radius"), [[1.0, 0.2, 0.0], [1.0, 1.0, 0.6]]
+    return made().assign({"robustness": xr.DataTree(group)})
+
+
+def test_robust_accuracies_are_a_figure_over_the_radius_and_a_table():
+    text = page([run_of(robust())])
+    found = outline(text)
+    assert "3 fresh samples" in found.text
+    assert "<nearest>" in found.text
+    assert "robustness-0" in found.ids
+    figure = numbers(text)[0]["over_radius"]
+    assert figure["at"] == [0.0, 0.5, 1.0]
+    assert {curve["name"]: curve["y"] for curve in figure["curves"]} == {
+        "network, pgd": [1.0, 0.9, 0.8],
+        "network, strong": [1.0, 0.5, 0.1],
+        "<nearest>, strong": [1.0, 1.0, 0.6],
+    }
+    assert "network: half of the samples lost at 0.5." in figure["said"]
+
+
+def test_what_is_certified_is_a_band_unless_it_is_all_there_is_to_know():
+    bands = [curve for curve in numbers(page([run_of(robust(True))]))[0]["over_radius"]["curves"] if "low" in curve]
+    assert [(band["name"], band["low"]) for band in bands] == [("network, certified to attacked", [1.0, 0.2, 0.0])]
+
+
+def test_a_run_without_robustness_beside_one_with_it_has_an_empty_column():
+    text = page([run_of(made(), "a.nc"), run_of(robust(), "b.nc")])
+    assert [run["over_radius"] is None for run in numbers(text)] == [True, False]
+    assert "robustness-1" in outline(text).ids
+    assert "robustness-1" not in outline(page([run_of(made(), "a.nc"), run_of(made(), "b.nc")])).ids

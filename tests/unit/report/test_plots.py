@@ -262,6 +262,30 @@ def test_between_what_is_certified_and_what_the_attack_leaves_there_is_a_band(dr
     assert (heights.min(), heights.max()) == (of_network.min() / 2, of_network.max())
 
 
+@pytest.mark.filterwarnings("ignore:relu has a kink")
+def test_networks_of_several_layers_and_linear_ones_are_drawn_as_far_as_they_have_what_it_takes(draw):
+    from flowsim.report.plots import boundary, norms
+
+    text = (
+        "[data]\ndimension=2\npositive=1\nnegative=1\nsamples=24\n"
+        '[flow]\nmethod="gradient_descent"\nstep=0.1\niterations=200\n'
+    )
+    deep = text + '[init]\nscale=0.5\n[model]\nkind="mlp"\nwidths=[8, 6]\nbias=true\n'
+    for scenario in (deep, text + '[model]\nkind="linear"\n[loss]\nkind="logistic"\n'):
+        run = flowsim.run(flowsim.loads(scenario))
+        found = boundary.series(Source.of(run))
+        columns = np.abs(found.x[:, None] - found.samples[:, 0]).argmin(axis=0)
+        rows = np.abs(found.y[:, None] - found.samples[:, 1]).argmin(axis=0)
+        margin = run["margin"][-1].values
+        sure = np.abs(margin) > 0.05
+        assert sure.sum() > 10
+        assert (np.sign(found.fields[0][rows, columns] * found.label) == np.sign(margin))[sure].all()
+        assert norms.series(Source.of(run)).bands
+        for kind, why in obstacles(run).items():
+            if not why:
+                draw(run, kind)
+
+
 def test_an_ensemble_is_summarised_or_one_member_is_picked(draw, ensemble):
     run = ensemble.to_dataset()
     np.testing.assert_allclose(draw(ensemble, "loss").get_lines()[0].get_ydata(), run["loss"].median("seed"))
