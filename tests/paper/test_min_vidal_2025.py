@@ -67,14 +67,15 @@ def test_the_loss_converges_to_what_the_noise_leaves(figures):
         assert np.isfinite(run.flow.phases["instant"].sel(phase="convergence"))
 
 
-def along(name: str, points: tuple[int, ...]) -> np.ndarray:
+def along(name: str, points: tuple[int, ...], **changes: object) -> np.ndarray:
     """(points, 3): alpha, distance to F^(p) and loss at the end, at some of the points of a shipped sweep"""
     file = find(f"min_vidal_2025/{name}")
     swept = tomllib.loads(file.read_text(encoding="utf-8"))["sweep"]["zip"]
     rows = []
     for point in points:
         overrides = {key: values[point] for key, values in swept.items()}
-        run = flowsim.run(flowsim.load(file, overrides | {"evaluate.claims": [], "observe.times": 5}))
+        also = {"evaluate.claims": [], "observe.times": 5, **changes}
+        run = flowsim.run(flowsim.load(file, overrides | also))
         distance = run["distance"]["unscaled_distance"]
         rows.append((overrides["data.noise.total"], float(distance), float(run["loss"][-1])))
     return np.array(rows)
@@ -93,7 +94,7 @@ def test_theorem_1_distance_is_of_order_alpha_squared_and_loss_of_order_alpha_to
 
 
 def test_with_fixed_samples_and_dimension_the_slopes_are_1_and_2():
-    rows = along("theorem1_fixed_size", (3, 5))
+    rows = along("theorem1_fixed_size", (3, 5), **{"model.width": 20})
     distance, loss = slopes(rows)
     assert distance == pytest.approx(1, abs=0.3)
     assert loss == pytest.approx(2, abs=0.5)
