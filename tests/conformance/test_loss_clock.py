@@ -158,9 +158,9 @@ def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
 def test_cost_grows_like_a_square_root():
     evaluations = [
         int(
-            flowsim.run(
-                flowsim.loads(PRELU, overrides={"flow.engine": "numba", "flow.until": {"log10_loss": goal}})
-            )["numerics/evaluations"][-1]
+            flowsim.run(flowsim.loads(PRELU, overrides={"flow.engine": "numba", "flow.until": {"log10_loss": goal}}))[
+                "numerics/evaluations"
+            ][-1]
         )
         for goal in (-1e3, -1e4, -1e5)
     ]

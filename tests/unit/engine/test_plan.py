@@ -160,7 +160,7 @@ def test_what_needs_diffrax_says_so_where_it_was_asked_for(without_diffrax, text
     [
         (
             'engine = "numba"\nsolver = "tsit5"',
-            "a.toml:5: flow.solver: the numba engine has dopri5, dop853; tsit5 is not among them",
+            "a.toml:5: flow.solver: the numba engine has dopri5, dop853, rkc2; tsit5 is not among them",
         ),
         (
             'engine = "diffrax"\nsolver = "dop853"',
