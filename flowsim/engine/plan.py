@@ -140,6 +140,8 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
+    if _clock(scenario)[0] == "loss":
+        return "numba", "only this engine has a solver for what becomes stiff on the loss clock"
     operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"

@@ -1,7 +1,9 @@
-"""The loss clock in JAX: the same dt/ds and the same quadrature of time as in the numba engine's `clock`."""
+"""The loss clock in JAX: the same dt/ds as in the numba engine's `clock`. Time is integrated from PIECES cubics a step,
+with the values and slopes of log(dt/ds) at their ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +15,10 @@ from .coordinates import Constants, Coordinates, State
 
 #: What is so many times e smaller than the rest of an integral is left out of it.
 NEGLIGIBLE = 40.0
+#: Pieces of a step; at the instants between them the field is evaluated on the dense output.
+PIECES = 4
+#: Steeper cubics than this are not those of a step that is accepted.
+STEEPEST = 1e9
 #: Bisections of a part of a step: to the last bit.
 BISECTIONS = 60
 _NODES, _WEIGHTS = (0.5 * np.polynomial.legendre.leggauss(5)[0] + 0.5, 0.5 * np.polynomial.legendre.leggauss(5)[1])
@@ -22,15 +28,13 @@ SETTLED_LOSS, SETTLED_MOTION, A_WHILE = 1e-6, 0.1, 1000.0
 
 
 class Times(NamedTuple):
-    """log of flow time, of dt/ds and the slope of the latter: now, and where the last step began. rate: of the fastest
-    neuron at first."""
+    """log of flow time, now and where the last step began; log of dt/ds and its slope (PIECES + 1,) at the ends of the
+    pieces of that step. rate: of the fastest neuron at first."""
 
     log_time: jax.Array
+    begin_log_time: jax.Array
     log_speed: jax.Array
     slope: jax.Array
-    begin_log_time: jax.Array
-    begin_log_speed: jax.Array
-    begin_slope: jax.Array
     rate: jax.Array
 
 
@@ -44,16 +48,30 @@ class LossClock:
 
     def start(self, log_time: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
         log_speed, slope, _ = self._speed(state, self.coordinates.field(state, constants), constants)
-        return Times(log_time, log_speed, slope, log_time, log_speed, slope, rate)
+        return Times(log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate)
 
-    def after(self, times: Times, length: jax.Array, state: State, constants: Constants) -> tuple[Times, jax.Array]:
-        """The times after a step, and whether the loss will fall no further with a sample on the wrong side."""
-        velocity = self.coordinates.field(state, constants)
-        log_speed, slope, falling = self._speed(state, velocity, constants)
-        begin = (times.log_time, times.log_speed, times.slope)
-        later = Times(times.log_time, log_speed, slope, *begin, times.rate)
+    def after(
+        self,
+        times: Times,
+        length: jax.Array,
+        inside: Callable[[jax.Array], State],
+        state: State,
+        constants: Constants,
+    ) -> tuple[Times, jax.Array]:
+        """The times after a step, and whether the loss will fall no further with a sample on the wrong side.
+
+        inside: the step's dense output, as a function of the part of it.
+        """
+        log_speed, slope = [times.log_speed[-1]], [times.slope[-1]]
+        for piece in range(1, PIECES + 1):
+            there = state if piece == PIECES else inside(jnp.asarray(piece / PIECES))
+            velocity = self.coordinates.field(there, constants)
+            speed, rising, falling = self._speed(there, velocity, constants)
+            log_speed.append(speed)
+            slope.append(rising)
+        later = Times(times.log_time, times.log_time, jnp.array(log_speed), jnp.array(slope), times.rate)
         log_time = log_time_inside(jnp.ones(()), length, later)
-        units = jnp.maximum(jnp.exp(log_time - log_speed), A_WHILE / times.rate)
+        units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
         motion = jnp.max(self.coordinates.errors(state, state, velocity))
         network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
         right = network.all_right(network.outputs(*unit, constants.data), constants.data)
@@ -78,8 +96,10 @@ class LossClock:
 
 def log_time_inside(part: jax.Array, length: jax.Array, times: Times) -> jax.Array:
     """log of flow time at a part of the last step."""
-    ends = (times.begin_log_speed, times.log_speed, length * times.begin_slope, length * times.slope)
-    return jnp.logaddexp(times.begin_log_time, jnp.log(length) + _log_integral(part, *ends))
+    covered = jnp.clip(PIECES * part - jnp.arange(PIECES), 0.0, 1.0)
+    slope = length / PIECES * times.slope
+    gone = jax.vmap(_log_integral)(covered, times.log_speed[:-1], times.log_speed[1:], slope[:-1], slope[1:])
+    return jnp.logaddexp(times.begin_log_time, jnp.log(length / PIECES) + jax.scipy.special.logsumexp(gone))
 
 
 def part_at(log_time: jax.Array, length: jax.Array, times: Times) -> jax.Array:
@@ -111,7 +131,7 @@ def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.
 
     def piece(walk: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         right, total = walk
-        width = jnp.minimum(right, 0.5 / jnp.maximum(jnp.abs(slope(right)), 1.0))
+        width = jnp.minimum(right, 0.5 / jnp.clip(jnp.abs(slope(right)), 1.0, STEEPEST))
         heights = cubic(right - width + width * _NODES)
         return right - width, total + width * jnp.sum(_WEIGHTS * jnp.exp(heights - top))
 

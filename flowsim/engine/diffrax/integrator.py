@@ -174,7 +174,11 @@ class DiffraxIntegrator:
         clock = np.array([float(carry.time), float(carry.step)])
         # the last stage of the step before, which the next one starts from
         stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
-        times = {} if carry.times is None else {"times": np.array([float(leaf) for leaf in carry.times])}
+        times = (
+            {}
+            if carry.times is None
+            else {f"times_{name}": np.asarray(leaf) for name, leaf in carry.times._asdict().items()}
+        )
         return {**state, **stages, **times, "controller": controller, "counts": counts, "clock": clock}
 
     @_in_float64
@@ -185,7 +189,9 @@ class DiffraxIntegrator:
         state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
         time, step = saved["clock"]
         carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
-        times = Times(*map(jnp.asarray, saved["times"])) if "times" in saved else None
+        times = (
+            Times(*(jnp.asarray(saved[f"times_{name}"]) for name in Times._fields)) if carry.times is not None else None
+        )
         first, second, at_smallest = saved["controller"]
         accepted, rejected = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)

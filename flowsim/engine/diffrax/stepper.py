@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..goals import Goals, Watch
-from .clock import LOG_10, LossClock, Times, log_time_inside, part_at
+from .clock import LOG_10, PIECES, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
 
 #: Any later time counts as this one.
@@ -158,7 +158,12 @@ class Stepper:
         state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
         times, unseparated = carry.times, jnp.array(False)
         if self.clock is not None and carry.times is not None:
-            later, rests = self.clock.after(carry.times, end - begin, state, constants)
+            step_taken = self.solver.interpolation_cls(t0=begin, t1=end, **dense)
+
+            def inside(part: jax.Array) -> State:
+                return self.coordinates.settle(step_taken.evaluate(begin + part * (end - begin)))
+
+            later, rests = self.clock.after(carry.times, end - begin, inside, state, constants)
             times, unseparated = _where(keep, later, carry.times), keep & rests
         return Carry(
             time=time,
@@ -198,9 +203,9 @@ class Stepper:
     def evaluations(self, attempts: int) -> int:
         """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage
         counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The
-        loss clock takes one more at the end of each."""
+        loss clock takes some more."""
         tableau = self.solver.tableau
-        of_clock = 0 if self.clock is None else 1 + attempts
+        of_clock = 0 if self.clock is None else 1 + PIECES * attempts
         return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal) + of_clock
 
     @property

@@ -1,8 +1,9 @@
 """The loss clock s, with dt/ds = e^phi, phi = g - log L: the loss falls at d log L/ds = -e^-g |dtheta/ds|^2.
 
 g = (1 - L/2) log(1 + |theta|^2) for a network whose output is homogeneous of degree L in what is trained: then log|theta|
-moves with s at a rate of order 1, however small the loss has become. Flow time is kept as its logarithm,
-and phi is interpolated within a step by the cubic with its values and slopes at both ends.
+moves with s at a rate of order 1, however small the loss has become. Flow time is kept as its logarithm. Where phi
+changes little within a step of a pair, time is integrated by the pair like any other part of the state; elsewhere from the
+cubic with phi's values and slopes at both ends.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ from .layout import (
     BEGIN_LOG_TIME,
     BEGIN_SLOPE,
     END_SLOPE,
+    LENGTH,
     LOG_SPEED,
     TIME,
     Data,
     Network,
     State,
+    Work,
 )
+from .tableau import Tableau
 
 #: What is so many times e smaller than the rest of an integral is left out of it.
 NEGLIGIBLE = 40.0
+#: Where the logarithm of dt/ds changes by less than this in a step of a pair, time is integrated by the pair.
+SMOOTH = 1.0
 #: Bisections of a part of a step: to the last bit.
 BISECTIONS = 60
 #: Gauss's five nodes and weights on [0, 1].
@@ -80,23 +86,37 @@ def _products(y: Floats, velocity: Floats, network: Network, data: Data) -> tupl
 
 
 @compiled
-def log_time_inside(part: float, state: State) -> float:
-    """log of flow time at a part of what was made of the last step."""
-    clock = state.clock
+def log_time_inside(part: float, tableau: Tableau, state: State, work: Work) -> float:
+    """log of flow time at a part of the last step's whole length, of which an event may have cut off the end. Needs its
+    dense output, but at its end."""
+    clock, last = state.clock, tableau.stages - 1
+    if part <= 0.0:
+        return clock[BEGIN_LOG_TIME]
+    begin = clock[BEGIN_LOG_SPEED]
+    if not tableau.chebyshev and abs(work.log_speed[last] - begin) < SMOOTH:
+        total = 0.0
+        for stage in range(len(tableau.dense)):
+            weight = tableau.weights[stage]
+            if part < 1.0:
+                weight = 0.0
+                for p in range(tableau.dense.shape[1] - 1, -1, -1):
+                    weight = (weight + tableau.dense[stage, p]) * part
+            if weight != 0.0:
+                total += weight * exp((work.log_speed[stage] if stage > 0 else begin) - begin)
+        return log_add(clock[BEGIN_LOG_TIME], log(clock[LENGTH] * total) + begin)
     length = clock[TIME] - clock[BEGIN]
-    begin, end = clock[BEGIN_LOG_SPEED], clock[LOG_SPEED]
-    first, last = length * clock[BEGIN_SLOPE], length * clock[END_SLOPE]
-    gone = _log_integral(part, begin, end, first, last)
-    return log_add(clock[BEGIN_LOG_TIME], log(length) + gone) if length > 0.0 else clock[BEGIN_LOG_TIME]
+    first, slope = length * clock[BEGIN_SLOPE], length * clock[END_SLOPE]
+    gone = _log_integral(min(part * clock[LENGTH] / length, 1.0), begin, clock[LOG_SPEED], first, slope)
+    return log_add(clock[BEGIN_LOG_TIME], log(length) + gone)
 
 
 @compiled
-def part_at(log_time: float, state: State) -> float:
-    """The inverse: the part of what was made of the last step at which flow time has this log."""
-    low, high = 0.0, 1.0
+def part_at(log_time: float, tableau: Tableau, state: State, work: Work) -> float:
+    """The inverse: the part of the last step's whole length at which flow time has this log."""
+    low, high = 0.0, (state.clock[TIME] - state.clock[BEGIN]) / state.clock[LENGTH]
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        if log_time_inside(middle, state) < log_time:
+        if log_time_inside(middle, tableau, state, work) < log_time:
             low = middle
         else:
             high = middle

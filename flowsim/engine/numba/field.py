@@ -135,6 +135,7 @@ def evaluate(
         _outputs(network, data, work)
     if state.counts[LOSS_CLOCK]:
         log_speed = growth(y, network, data) - log_loss(network.loss, work.outputs, data.targets, data.weight)
+        work.log_speed[slot] = log_speed
         set_scaled_pull(network.loss, work.outputs, data.targets, data.weight, log_speed, work.pull)
     else:
         set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)

@@ -201,7 +201,7 @@ class Work(NamedTuple):
     (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than now that is, at
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
-    gate. flagged (m,): neurons at an event.
+    gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock.
     """
 
     direction: Floats
@@ -223,6 +223,7 @@ class Work(NamedTuple):
     slide_cap: Floats
     candidate: Integers
     flagged: Any
+    log_speed: Floats
 
     @classmethod
     def empty(cls, network: Network, state: State, shape: tuple[int, int]) -> Work:
@@ -249,6 +250,7 @@ class Work(NamedTuple):
             slide_cap=np.zeros((stages, rows, most)),
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
+            log_speed=np.zeros(stages),
         )
 
 

@@ -176,16 +176,13 @@ def inside(
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
     state.counts[EVALUATIONS] = evaluations
-    made, log_time = clock[TIME] - clock[BEGIN], 0.0
-    if not state.counts[LOSS_CLOCK]:
-        part = (reading - clock[BEGIN]) / made
-    elif aims.reading == BY_CLOCK:
-        part = (reading - clock[BEGIN]) / made
-        log_time = log_time_inside(part, state)
-    else:
+    part, log_time = (reading - clock[BEGIN]) / clock[LENGTH], 0.0
+    if state.counts[LOSS_CLOCK] and aims.reading == BY_CLOCK:
+        log_time = log_time_inside(part, tableau, state, work)
+    elif state.counts[LOSS_CLOCK]:
         log_time = log(reading) if aims.reading == BY_TIME else reading * LOG_10
-        part = part_at(log_time, state)
-    interpolate(part * made / clock[LENGTH], tableau, state, y)
+        part = part_at(log_time, tableau, state, work)
+    interpolate(part, tableau, state, y)
     normalise(y, network)
     return log_time
 
@@ -277,7 +274,9 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     clock[LAST_ERROR] = error
     event = network.kinked and _gates_misfit(network, data, tableau, aims, state, work)
     if event:
+        end_speed = work.log_speed[tableau.stages - 1]
         _turn(network, data, tableau, aims, state, work)
+        work.log_speed[tableau.stages - 1] = end_speed
     else:
         clock[RATE] *= FADE
         end = aims.end if not counts[LOSS_CLOCK] else inf
@@ -290,7 +289,8 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     if counts[LOSS_CLOCK]:
         if not event:
             clock[END_SLOPE] = clock[SPEED_SLOPE]
-        clock[LOG_TIME] = log_time_inside(1.0, state)
+        made = (clock[TIME] - clock[BEGIN]) / clock[LENGTH] if event else 1.0
+        clock[LOG_TIME] = log_time_inside(made, tableau, state, work)
         clock[FLOW_TIME] = exp(clock[LOG_TIME])
         counts[UNSEPARATED] = aims.end == inf and _rests(network, data, aims, state, work)
     else:
