@@ -1,8 +1,8 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
-In flight: the share of the workers' time, from their start to the last point, in which they ran points; finish: wall time over
-(wall time of all points / workers). Both suffer where other programs have the cores. What does not is processor time: that of
-the points, of the workers beside it (import, files, Dask) and of the command itself (scheduler, manifest).
+In flight: the share of the workers' time, from their start to the last point, in which they ran points; finish: wall time
+over (wall time of all points / workers). Both suffer where other programs have the cores. What does not is processor time:
+that of the points, of the workers (with import, files, Dask) and of the command itself (scheduler, manifest).
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from support.sweeps import BASE, GRID
 import flowsim
 from flowsim.sweep import Result, sweep
 
-
 # no example is slow, only machines are
 settings.register_profile("sweeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sweeps")
