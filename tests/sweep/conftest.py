@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.sweeps import BASE, GRID
 
 import flowsim
 from flowsim.sweep import Result, sweep
+
+# no example is slow, only machines are
+settings.register_profile("sweeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sweeps")
 
 
 @pytest.fixture(scope="session")
