@@ -14,6 +14,7 @@ from ..observe import OBSERVABLES, Instant, Setting
 from ..problem import Problem, fresh
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
+from ..results.weights import kept_weights
 from ..scenario import Scenario
 from .relu import ReluNetwork
 
@@ -41,28 +42,10 @@ class Evidence:
     @cached_property
     def weights(self) -> Snapshot:
         """The instants whose weights were kept, as many."""
-        kept = self.trajectory
-        for name in ("direction", "log_norm"):
-            if name not in kept:
-                raise NotApplicable(f"the weights were not kept ({name} is missing; see observe.snapshots)")
-        index = np.searchsorted(kept["time"].values, kept["snapshot"].values)
-        start = self.problem.weights
-        shape = (len(index), len(start.output_log))
-        bias = kept["bias_weight"].values if "bias_weight" in kept else np.zeros(shape)
-        sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-        if self.problem.trained_output:
-            if "output_weight" not in kept:
-                raise NotApplicable("the weights were not kept (output_weight is missing)")
-            output = kept["output_weight"].values[index]
-            with np.errstate(divide="ignore"):
-                sign, size = np.sign(output), np.log(np.abs(output))
-        return Snapshot(
-            kept["snapshot"].values,
-            self.setting.reduced.lower(kept["direction"].values, bias),
-            kept["log_norm"].values[index],
-            sign,
-            size,
-        )
+        try:
+            return kept_weights(self.trajectory, self.setting)
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
 
     @cached_property
     def end(self) -> Instant:
