@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .analysis.compare import compare
+    from .analysis.kkt import limit
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .report.page import write_report
@@ -31,6 +32,7 @@ _HOME = {
     "UsageError": "errors",
     "build": "problem",
     "compare": "analysis.compare",
+    "limit": "analysis.kkt",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
@@ -47,6 +49,7 @@ __all__ = [
     "UsageError",
     "build",
     "compare",
+    "limit",
     "load",
     "loads",
     "open",

@@ -10,7 +10,7 @@ import xarray as xr
 from ..observe import Setting
 from ..problem import build, reduce
 from ..scenario import Scenario, loads
-from . import frei_2022, li_2025
+from . import frei_2022, frei_vardi_2023, li_2025
 from .claim import Claim, held_against, selected
 from .evidence import Evidence
 from .relu import ReluNetwork, distance_up_to_scale
@@ -19,7 +19,11 @@ from .relu import ReluNetwork, distance_up_to_scale
 #: in scenario/evaluate.py.
 CLAIMS: dict[str, Claim] = {
     f"{paper}.{name}": claim
-    for paper, claims in (("frei_2022", frei_2022.CLAIMS), ("li_2025", li_2025.CLAIMS))
+    for paper, claims in (
+        ("frei_2022", frei_2022.CLAIMS),
+        ("frei_vardi_2023", frei_vardi_2023.CLAIMS),
+        ("li_2025", li_2025.CLAIMS),
+    )
     for name, claim in claims.items()
 }
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from ..analysis.kkt import Limit, angle, find
 from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import OBSERVABLES, Instant, Setting
@@ -61,6 +62,24 @@ class Evidence:
         hidden, bias = self.setting.reduced.lift(last.direction)
         norm = np.exp(last.log_norm)
         return ReluNetwork(norm[:, None] * hidden, norm * bias, last.output_sign * np.exp(last.output_log))
+
+    @cached_property
+    def limit(self) -> Limit:
+        """The KKT point that the flow goes to."""
+        try:
+            return find(self.setting, self.weights[-1])
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
+
+    @property
+    def limit_network(self) -> ReluNetwork:
+        """The limit in the original features."""
+        hidden, bias = self.setting.reduced.lift(self.limit.network.hidden)
+        return ReluNetwork(hidden, bias, self.limit.network.output)
+
+    def angle_to_limit(self, index: int) -> float:
+        """Between the weights of a kept snapshot and the limit's, in rad."""
+        return angle(self.limit, self.weights[index])
 
     @cached_property
     def neuron_output(self) -> Integers:
