@@ -11,7 +11,7 @@ from ..observe import Setting
 
 
 def kept_weights(trajectory: xr.Dataset, setting: Setting) -> Snapshot:
-    """The instants whose weights were kept, as many. Raises UsageError where the trajectory (root group) lacks something."""
+    """The instants whose weights were kept, as many. Raises UsageError where a result's root group lacks something."""
     for name in ("direction", "log_norm"):
         if name not in trajectory:
             raise UsageError(f"the weights were not kept ({name} is missing; see observe.snapshots)")

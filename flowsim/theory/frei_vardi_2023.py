@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..problem import Problem
-from ..problem.data.samples import Booleans, Floats
+from ..problem.data.samples import Booleans, Floats, Integers
 from ..scenario.data import GaussianMixture
 from ..scenario.loss import MARGIN_LOSSES
 from .claim import Claim
@@ -30,12 +30,12 @@ KKT = 1e-8
 BISECTIONS = 60
 
 
-def robust_network(centers: Floats, label: Floats) -> ReluNetwork:
+def robust_network(centers: Floats, label: Integers) -> ReluNetwork:
     """sum_j y_j ReLU(<4 mu_j/d, x> - 2) for the means (k, d) and their labels (k,): Theorem 4.1."""
     return ReluNetwork(4 * centers / centers.shape[1], np.full(len(centers), -2.0), label.astype(float))
 
 
-def certified_radius(x: Floats, y: Floats, centers: Floats, label: Floats) -> Floats:
+def certified_radius(x: Floats, y: Floats, centers: Floats, label: Integers) -> Floats:
     """(n,): no perturbation of the samples (n, d) that is shorter changes the sign y (n,) that `robust_network` gives them;
     0 where it does not give it.
 
@@ -54,7 +54,7 @@ def certified_radius(x: Floats, y: Floats, centers: Floats, label: Floats) -> Fl
     return np.asarray(low / np.linalg.norm(network.hidden, axis=1).max())
 
 
-def universal_direction(centers: Floats, label: Floats) -> Floats:
+def universal_direction(centers: Floats, label: Integers) -> Floats:
     """(d,): u = sum_j y_j mu_j"""
     return np.asarray(label @ centers)
 

@@ -16,7 +16,7 @@ from ...problem import build, reduce
 from ...problem.data.samples import Booleans, Floats
 from ...results.weights import kept_weights
 from ...scenario import loads
-from .certificate import Network, residuals
+from .certificate import Network, gradient, residuals
 from .piecewise import ALIVE, Piecewise
 from .smooth import LARGEST, polish
 
@@ -30,7 +30,7 @@ SLIDES = 1e-9
 class Limit:
     """network: at smallest margin 1; multiplier (n',); gate (m, n'): slopes, None where the activation has no kink.
     conditions: as :func:`flowsim.analysis.kkt.certificate.residuals` says. rounds: guesses of support and gates.
-    start_gate, start_support: the same of the flow at its end."""
+    flow_gate: the same of the flow where it stopped, NaN where a pair slides; flow_support (n',): its support."""
 
     setting: Setting
     network: Network
@@ -77,7 +77,7 @@ class Limit:
 
 def find(setting: Setting, snapshot: Snapshot) -> Limit:
     """The KKT point near a network that classifies all samples. Raises UsageError where there is none to look for."""
-    problem, reduced = setting.problem, setting.reduced
+    problem = setting.problem
     if not certifiable(problem):
         raise UsageError("only homogeneous networks with targets +1/-1, logistic or exponential loss go to a KKT point")
     instant = Instant(setting, snapshot)
@@ -95,11 +95,11 @@ def find(setting: Setting, snapshot: Snapshot) -> Limit:
     output = snapshot.output_sign * np.exp(snapshot.output_log - (shift if problem.trained_output else 0.0))
     support = np.asarray(certificate.support, dtype=bool)
     if problem.activation.degree == 1:
-        return _piecewise(setting, snapshot, Network(hidden, output), multiplier, support)
+        return _piecewise(setting, snapshot, Network(hidden, output), support)
     return _smooth(setting, Network(hidden, output), multiplier, support)
 
 
-def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, multiplier: Floats, support: Booleans) -> Limit:
+def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, support: Booleans) -> Limit:
     problem, reduced = setting.problem, setting.reduced
     slope = problem.activation.inactive_slope
     cosine = snapshot.direction @ reduced.inputs.T / np.linalg.norm(reduced.inputs, axis=1)
@@ -107,7 +107,7 @@ def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, multiplie
     size = np.abs(network.output)
     strength = size * np.linalg.norm(network.hidden, axis=1) if problem.trained_output else size**2
     solver = Piecewise(reduced, np.sign(network.output), None if problem.trained_output else strength)
-    found = solver.solve(snapshot.direction, sliding, multiplier, strength)
+    found = solver.solve(snapshot.direction, sliding, strength)
     own = np.sqrt(found.strength)
     gate = np.clip(found.gate, slope, 1.0)
     limit = Network(own[:, None] * found.pull, np.sign(network.output) * own)
@@ -124,8 +124,6 @@ def _smooth(setting: Setting, network: Network, multiplier: Floats, support: Boo
         raise UsageError(f"the limit of a smooth activation is looked for with up to {LARGEST} weights, not more")
     if problem.trained_output:
         # what pulls a neuron less than it would take to keep up with the others dies
-        from .certificate import gradient
-
         pulled = gradient(network, reduced, multiplier, None).hidden
         lives = np.linalg.norm(pulled, axis=1) >= ALIVE * np.linalg.norm(network.hidden, axis=1)
         network = Network(network.hidden * lives[:, None], network.output * lives)
@@ -169,7 +167,7 @@ def limit_of(setting: Setting, trajectory: xr.Dataset) -> xr.Dataset:
         "supports_apart": (
             (),
             found.supports_apart,
-            "samples that support the margin of the flow or the limit, not of both",
+            "samples that support the margin of only one of the two",
         ),
         "gates_apart": ((), found.gates_apart, "gates of living neurons that differ between the flow and the limit"),
     }
@@ -178,11 +176,8 @@ def limit_of(setting: Setting, trajectory: xr.Dataset) -> xr.Dataset:
     dataset = xr.Dataset(
         {name: (dims, values, {"long_name": said, "units": "1"}) for name, (dims, values, said) in variables.items()}
     )
-    dataset.attrs = {
-        "found": int(found.settled and found.residual <= FOUND),
-        "rounds": found.rounds,
-        "verdict": verdict(found),
-    }
+    settled = int(found.settled and found.residual <= FOUND)
+    dataset.attrs = {"found": settled, "rounds": found.rounds, "verdict": verdict(found)}
     return dataset
 
 

@@ -1,10 +1,12 @@
 """The KKT point of a two-layer network whose activation is linear on both sides of a kink.
 
 With every gate fixed, the problem  min |theta|^2/2  where  q_i = y_i f(x_i) >= 1  has as its unknowns the multipliers
-lambda_i and the strengths beta_j = |v_j||w_j| of the neurons: a neuron's direction is that of g_j = sigma_j sum_i lambda_i
-y_i a_ij x_i, projected off the planes that it slides along. Where output weights are trained, |g_j| = 1 if beta_j > 0; where
-they are fixed, beta_j = v_j^2 and w_j = |v_j| g_j. Newton's method solves this, and the conditions that it does not see say
-what to change: which samples support the margin, which neurons live, and on which side of the planes they are.
+lambda_i and the strengths beta_j = |v_j||w_j| of the neurons: a neuron's direction is that of g_j = sigma_j sum_i
+lambda_i y_i a_ij x_i, projected off the planes that it slides along. Where output weights are fixed, beta_j = v_j^2 and
+w_j = |v_j| g_j; where they are trained, |g_j| = 1 if beta_j > 0. For given strengths this is a problem of least distance,
+which non-negative least squares solve (Lawson & Hanson 1974), and that gives the support; Newton's method then finds
+multipliers and strengths together. What remains is to find the gates: a neuron on the wrong side of a plane slides along
+it, and one whose gate would have to leave its bounds leaves the plane.
 """
 
 from __future__ import annotations
@@ -12,21 +14,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import cholesky, lstsq
+from scipy.optimize import nnls
 
 from ...problem import Reduced
-from ...problem.data.samples import Booleans, Floats
+from ...problem.data.samples import Booleans, Floats, Integers
 
-#: Guesses, and Newton steps for each. From the later one on of CAREFUL, only what is most wrong is changed.
-ROUNDS, CAREFUL, STEPS = 200, 40, 30
+#: Guesses of the gates, from CAREFUL on with one change at a time; for each, guesses of the support, and Newton steps.
+ROUNDS, CAREFUL, SUPPORTS, STEPS = 150, 30, 30, 30
+#: Rounds in which strengths follow |g_j| before anything else: those of dying neurons fall.
+WARM = 40
 #: Newton steps end at this largest error of a margin or of a neuron's condition.
 SOLVED = 1e-13
 #: What counts as 0 beside 1.
 ROUNDING = 1e-9
 #: Columns of the Newton matrix that are dependent up to this part are so exactly: neurons with the same gates.
 DEPENDENT = 1e-12
-#: A neuron whose |g_j| is below this at first is taken for one that dies.
-ALIVE = 0.9
+#: A neuron whose |g_j| stays below this is one that dies.
+ALIVE = 0.99
+#: What makes a matrix positive definite that is so but for rounding.
+JITTER = 1e-14
 
 
 @dataclass
@@ -66,21 +73,21 @@ class Piecewise:
         self.strength_unit = longest if fixed_strength is None else 1.0
         self.gram = self.inputs @ self.inputs.T
 
-    def solve(self, direction: Floats, sliding: Booleans, multiplier: Floats, strength: Floats) -> Solution:
-        """From a network near the solution: direction (m, r), sliding (m, n'), multiplier (n',) and strength (m,)."""
-        multiplier, strength = multiplier * self.unit, strength * self.strength_unit
+    def solve(self, direction: Floats, sliding: Booleans, strength: Floats) -> Solution:
+        """From a network near the solution: direction (m, r), sliding (m, n') and strength (m,)."""
+        strength = strength * self.strength_unit
         gate = np.where(~sliding & (direction @ self.inputs.T > 0), 1.0, self.slope)
         guess = Guess(np.ones(len(self.label), bool), np.ones(len(strength), bool), gate, sliding.copy())
+        planes = self._planes(guess)
         if self.fixed is None:
-            pulls = self._pulls(guess, self._planes(guess), multiplier)
-            guess.alive = np.linalg.norm(pulls, axis=1) >= ALIVE
-            strength = strength * guess.alive
+            strength = self._living(guess, planes, strength)
         rounds, changed = 0, True
         while changed and rounds < ROUNDS:
             rounds += 1
             planes = self._planes(guess)
-            multiplier, strength = self._newton(guess, planes, multiplier * guess.support, strength)
-            changed = self._improve(guess, planes, multiplier, strength, rounds > CAREFUL)
+            multiplier, strength, settled = self._of_gates(guess, planes, strength)
+            products = self._pulls(guess, planes, multiplier) @ self.inputs.T
+            changed = self._change_gates(guess, planes, products, multiplier, rounds > CAREFUL) or not settled
         gates = self._gates(guess, planes, multiplier)
         pull = self._pulls(guess, planes, multiplier)
         return Solution(
@@ -92,6 +99,42 @@ class Piecewise:
             rounds,
             not changed,
         )
+
+    def _living(self, guess: Guess, planes: list[Floats], strength: Floats) -> Floats:
+        """Strengths after those of dying neurons have fallen, and in the guess which neurons live."""
+        for _ in range(WARM):
+            size = np.linalg.norm(self._pulls(guess, planes, self._multipliers(guess, planes, strength)), axis=1)
+            strength = strength * size
+        guess.alive = size >= ALIVE
+        return np.where(guess.alive, strength, 0.0)
+
+    def _of_gates(self, guess: Guess, planes: list[Floats], strength: Floats) -> tuple[Floats, Floats, bool]:
+        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; the guess's
+        support and living neurons are changed until they do."""
+        for _ in range(SUPPORTS):
+            multiplier = self._multipliers(guess, planes, strength)
+            guess.support = multiplier > 0
+            multiplier, strength = self._newton(guess, planes, multiplier, strength)
+            dying = strength < -ROUNDING * np.abs(strength).max()
+            guess.alive &= ~dying
+            strength = np.where(guess.alive, np.maximum(strength, 0.0), 0.0)
+            slope = np.where(guess.sliding, 0.0, guess.gate)
+            response = slope * (self._pulls(guess, planes, multiplier) @ self.inputs.T)
+            short = 1.0 - self.label * ((self.sign * strength) @ response)
+            if not dying.any() and short.max() <= ROUNDING and multiplier.min() >= -ROUNDING * multiplier.max():
+                return multiplier, strength, True
+        return multiplier, strength, False
+
+    def _multipliers(self, guess: Guess, planes: list[Floats], strength: Floats) -> Floats:
+        """The multipliers of the closest point whose margins are all at least 1, for given strengths."""
+        slope = np.where(guess.sliding, 0.0, guess.gate)
+        everyone = np.arange(len(self.label))
+        matrix = self._curvature(slope, everyone, np.flatnonzero(guess.alive), planes, strength)
+        size = float(np.trace(matrix)) / len(matrix)
+        root = cholesky(matrix + JITTER * size * len(matrix) * np.eye(len(matrix)))
+        # least distance: of all x with root^T x >= 1, the shortest is root u / (1 - sum u)
+        found = nnls(np.vstack([root / np.sqrt(size), np.ones(len(root))]), np.append(np.zeros(len(root)), 1.0))[0]
+        return np.asarray(found / (1.0 - found.sum()) / size)
 
     def _planes(self, guess: Guess) -> list[Floats]:
         """Of each neuron that lives, an orthonormal basis (s, r) of the normals of the planes it slides along."""
@@ -138,7 +181,7 @@ class Piecewise:
         return multiplier, strength
 
     def _curvature(
-        self, slope: Floats, support: Booleans, alive: Booleans, planes: list[Floats], strength: Floats
+        self, slope: Floats, support: Integers, alive: Integers, planes: list[Floats], strength: Floats
     ) -> Floats:
         """(s, s): derivative of the support's margins in its multipliers"""
         inputs, label = self.inputs[support], self.label[support]
@@ -149,38 +192,6 @@ class Piecewise:
                 shadow = (inputs @ planes[j].T) * slope[j][:, None]
                 matrix -= strength[j] * (shadow @ shadow.T)
         return np.asarray(matrix * np.outer(label, label))
-
-    def _improve(self, guess: Guess, planes: list[Floats], multiplier: Floats, strength: Floats, careful: bool) -> bool:
-        """Change what the conditions say is wrong; whether anything was."""
-        pulls = self._pulls(guess, planes, multiplier)
-        products = pulls @ self.inputs.T
-        if self.fixed is None and self._change_living(guess, pulls, products, strength, careful):
-            return True
-        if self._change_support(guess, products, multiplier, strength, careful):
-            return True
-        return self._change_gates(guess, planes, products, multiplier, careful)
-
-    def _change_living(self, guess: Guess, pulls: Floats, products: Floats, strength: Floats, careful: bool) -> bool:
-        """Neurons of negative strength die; one that does not live but would grow, at the gates it then has, lives."""
-        wrong = np.where(guess.alive, -strength / np.abs(strength).max(initial=1e-300), 0.0)
-        fitting = ((products > 0) == (guess.gate == 1.0)) | (np.abs(products) <= ROUNDING)
-        growing = np.linalg.norm(pulls, axis=1) - 1.0
-        wrong = np.where(~guess.alive & fitting.all(axis=1), growing, wrong)
-        chosen = _chosen(wrong, careful)
-        guess.alive[chosen] = ~guess.alive[chosen]
-        strength[~guess.alive] = 0.0
-        return bool(len(chosen))
-
-    def _change_support(
-        self, guess: Guess, products: Floats, multiplier: Floats, strength: Floats, careful: bool
-    ) -> bool:
-        response = np.where(guess.sliding, 0.0, guess.gate) * products
-        short = 1.0 - self.label * ((self.sign * strength) @ response)
-        wrong = np.where(guess.support, -multiplier / np.abs(multiplier).max(initial=1e-300), short)
-        chosen = _chosen(wrong, careful)
-        guess.support[chosen] = ~guess.support[chosen]
-        multiplier[~guess.support] = 0.0
-        return bool(len(chosen))
 
     def _change_gates(
         self, guess: Guess, planes: list[Floats], products: Floats, multiplier: Floats, careful: bool
@@ -210,7 +221,7 @@ class Piecewise:
         return gates
 
 
-def _chosen(wrong: Floats, careful: bool) -> Floats:
+def _chosen(wrong: Floats, careful: bool) -> Integers:
     """The indices of what is wrong by more than rounding; if careful, of the worst alone."""
     found = np.flatnonzero(wrong > ROUNDING)
     return found[[wrong[found].argmax()]] if careful and len(found) else found
