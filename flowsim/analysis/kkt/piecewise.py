@@ -21,7 +21,7 @@ from ...problem import Reduced
 from ...problem.data.samples import Booleans, Floats, Integers
 
 #: Guesses of the gates, from CAREFUL on with one change at a time; for each, guesses of the support, and Newton steps.
-ROUNDS, CAREFUL, SUPPORTS, STEPS = 150, 30, 30, 30
+ROUNDS, CAREFUL, SUPPORTS, STEPS = 200, 60, 8, 12
 #: Rounds in which strengths follow |g_j| before anything else: those of dying neurons fall.
 WARM = 40
 #: Newton steps end at this largest error of a margin or of a neuron's condition.
@@ -32,6 +32,8 @@ ROUNDING = 1e-9
 DEPENDENT = 1e-12
 #: A neuron whose |g_j| stays below this is one that dies.
 ALIVE = 0.99
+#: One of less than this part of the largest strength is dead.
+DEAD = 1e-6
 #: What makes a matrix positive definite that is so but for rounding.
 JITTER = 1e-14
 
@@ -109,21 +111,37 @@ class Piecewise:
         return np.where(guess.alive, strength, 0.0)
 
     def _of_gates(self, guess: Guess, planes: list[Floats], strength: Floats) -> tuple[Floats, Floats, bool]:
-        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; the guess's
-        support and living neurons are changed until they do."""
+        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; leaves the support
+        and the living neurons in the guess.
+
+        Newton's method is tried from where strengths follow |g_j|, which always comes closer.
+        """
         for _ in range(SUPPORTS):
             multiplier = self._multipliers(guess, planes, strength)
             guess.support = multiplier > 0
-            multiplier, strength = self._newton(guess, planes, multiplier, strength)
-            dying = strength < -ROUNDING * np.abs(strength).max()
-            guess.alive &= ~dying
-            strength = np.where(guess.alive, np.maximum(strength, 0.0), 0.0)
-            slope = np.where(guess.sliding, 0.0, guess.gate)
-            response = slope * (self._pulls(guess, planes, multiplier) @ self.inputs.T)
-            short = 1.0 - self.label * ((self.sign * strength) @ response)
-            if not dying.any() and short.max() <= ROUNDING and multiplier.min() >= -ROUNDING * multiplier.max():
-                return multiplier, strength, True
+            found, strengths = self._newton(guess, planes, multiplier.copy(), strength.copy())
+            if self._holds(guess, planes, found, strengths):
+                return found, np.maximum(strengths, 0.0), True
+            if self.fixed is None:
+                strength = strength * np.linalg.norm(self._pulls(guess, planes, multiplier), axis=1)
+                guess.alive = guess.alive & (strength > DEAD * strength.max())
+                strength = np.where(guess.alive, strength, 0.0)
         return multiplier, strength, False
+
+    def _holds(self, guess: Guess, planes: list[Floats], multiplier: Floats, strength: Floats) -> bool:
+        """Whether all conditions but those on the gates are met."""
+        pulls = self._pulls(guess, planes, multiplier)
+        response = np.where(guess.sliding, 0.0, guess.gate) * (pulls @ self.inputs.T)
+        short = 1.0 - self.label * ((self.sign * strength) @ response)
+        apart = np.abs(np.linalg.norm(pulls[guess.alive], axis=1) - 1.0) if self.fixed is None else np.zeros(1)
+        wrong = max(
+            short.max(),
+            np.abs(short[guess.support]).max(initial=0.0),
+            -multiplier.min() / np.abs(multiplier).max(),
+            -strength.min() / np.abs(strength).max(),
+            apart.max(initial=0.0),
+        )
+        return bool(wrong <= ROUNDING)
 
     def _multipliers(self, guess: Guess, planes: list[Floats], strength: Floats) -> Floats:
         """The multipliers of the closest point whose margins are all at least 1, for given strengths."""
