@@ -11,6 +11,7 @@ import xarray as xr
 
 from . import ensemble
 from .analysis import phases
+from .analysis.kkt import limit_of
 from .drive import Run, drive
 from .engine import Integrator, make
 from .engine.threads import blas_threads
@@ -120,6 +121,8 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     if prepared.scenario.evaluate.claims and not status.exit_code:
         evidence = evidence_of(prepared.scenario, prepared.setting, root)
         groups["/claims"] = held_against(CLAIMS, prepared.scenario.evaluate.claims, evidence)
+    if prepared.scenario.evaluate.limit and not status.exit_code:
+        groups["/limit"] = limit_of(prepared.setting, root)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

@@ -135,7 +135,7 @@ def _smooth(setting: Setting, network: Network, multiplier: Floats, support: Boo
 def limit(result: xr.DataTree, folder: str | PathLike[str] = "") -> xr.Dataset:
     """The group `limit` of a finished run: the KKT point that its flow goes to, and how far the flow is from it.
 
-    folder: where the scenario's relative paths start. Raises UsageError where the result shows no way to one.
+    folder: where the scenario's relative paths start. Attributes: found (1 or 0), verdict (in words), rounds.
     """
     scenario = loads(str(result.attrs["scenario"]), folder=folder)
     setting = Setting(reduce(build(scenario), project=scenario.flow.reduce, merge=scenario.flow.merge))
@@ -143,9 +143,12 @@ def limit(result: xr.DataTree, folder: str | PathLike[str] = "") -> xr.Dataset:
 
 
 def limit_of(setting: Setting, trajectory: xr.Dataset) -> xr.Dataset:
-    """The same from a run's root group."""
-    snapshots = kept_weights(trajectory, setting)
-    found = find(setting, snapshots[-1])
+    """The same from a run's root group; where there is no way to a KKT point, only the reason, in its attributes."""
+    try:
+        snapshots = kept_weights(trajectory, setting)
+        found = find(setting, snapshots[-1])
+    except (UsageError, np.linalg.LinAlgError) as error:
+        return xr.Dataset(attrs={"found": 0, "rounds": 0, "verdict": f"no KKT point found: {error}"})
     reduced, network = setting.reduced, found.network
     hidden, bias = reduced.lift(network.hidden)
     each = reduced.representative

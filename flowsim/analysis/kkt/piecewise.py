@@ -111,8 +111,8 @@ class Piecewise:
         return np.where(guess.alive, strength, 0.0)
 
     def _of_gates(self, guess: Guess, planes: list[Floats], strength: Floats) -> tuple[Floats, Floats, bool]:
-        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; leaves the support
-        and the living neurons in the guess.
+        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; leaves the
+        support and the living neurons in the guess.
 
         Newton's method is tried from where strengths follow |g_j|, which always comes closer.
         """
@@ -122,6 +122,8 @@ class Piecewise:
             found, strengths = self._newton(guess, planes, multiplier.copy(), strength.copy())
             if self._holds(guess, planes, found, strengths):
                 return found, np.maximum(strengths, 0.0), True
+            if self._holds(guess, planes, multiplier, strength):
+                return multiplier, strength, True
             if self.fixed is None:
                 strength = strength * np.linalg.norm(self._pulls(guess, planes, multiplier), axis=1)
                 guess.alive = guess.alive & (strength > DEAD * strength.max())

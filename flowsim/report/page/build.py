@@ -33,6 +33,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("phases", "Phases", sections.timeline),
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
+    ("limit", "Distance from a KKT point", sections.limit),
     ("numerics", "Numerics", sections.numerics),
     ("scenario", "Scenario", sections.scenario),
     ("reproduce", "How to make it again", sections.reproduction),
