@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 #: Columns of the Newton matrix that are dependent up to this part are so exactly: neurons with the same gates.
 DEPENDENT = 1e-12
 #: A neuron whose |g_j| stays below this is one that dies.
-ALIVE = 0.99
+ALIVE = 0.9
 #: One of less than this part of the largest strength is dead.
 DEAD = 1e-6
 #: What makes a matrix positive definite that is so but for rounding.
