@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .analysis.compare import compare
     from .analysis.distance import distance
+    from .analysis.kkt import limit
     from .analysis.robustness import robustness
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
@@ -35,6 +36,7 @@ _HOME = {
     "build": "problem",
     "compare": "analysis.compare",
     "distance": "analysis.distance",
+    "limit": "analysis.kkt",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
@@ -54,6 +56,7 @@ __all__ = [
     "build",
     "compare",
     "distance",
+    "limit",
     "load",
     "loads",
     "open",

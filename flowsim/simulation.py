@@ -12,6 +12,7 @@ import xarray as xr
 from . import ensemble
 from .analysis import phases
 from .analysis.distance import to_ideal
+from .analysis.kkt import limit_of
 from .analysis.robustness import evaluated
 from .drive import Run, drive
 from .engine import Integrator, make
@@ -137,6 +138,8 @@ def _result(prepared: Prepared, recorder: Recorder, status: Status, flow: Run, i
     wanted = prepared.scenario.evaluate.distance
     if wanted is not None and not status.exit_code:
         groups["/distance"] = to_ideal(prepared.scenario, prepared.setting, root, wanted.over_time)
+    if prepared.scenario.evaluate.limit and not status.exit_code:
+        groups["/limit"] = limit_of(prepared.setting, root)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save(flow, integrator)
     return xr.DataTree.from_dict(groups)

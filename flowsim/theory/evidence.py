@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
+from ..analysis.kkt import Limit, angle, find
 from ..analysis.robustness import TwoLayer, network_of
 from ..engine import Snapshot
 from ..errors import UsageError
@@ -60,6 +61,24 @@ class Evidence:
         if self.problem.activation.name != "relu":
             raise NotApplicable(f"it speaks of ReLU, and the activation is {self.problem.activation.name}")
         return network_of(self.setting, self.weights[-1])
+
+    @cached_property
+    def limit(self) -> Limit:
+        """The KKT point that the flow goes to."""
+        try:
+            return find(self.setting, self.weights[-1])
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
+
+    @property
+    def limit_network(self) -> TwoLayer:
+        """The limit in the original features."""
+        hidden, bias = self.setting.reduced.lift(self.limit.network.hidden)
+        return TwoLayer.of(hidden, bias, self.limit.network.output, self.problem.activation)
+
+    def angle_to_limit(self, index: int) -> float:
+        """Between the weights of a kept snapshot and the limit's, in rad."""
+        return angle(self.limit, self.weights[index])
 
     @cached_property
     def neuron_output(self) -> Integers:
