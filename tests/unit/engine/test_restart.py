@@ -20,7 +20,7 @@ KINDS = {
         "init__balanced": False,
     },
     "mlp": MLP,
-    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 2000}},
+    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 600}},
     "numba, sliding": {"model": {"activation": "relu", "width": 6}},
     "numba, sliding, cartesian": {
         "model": {"activation": "relu", "width": 10, "bias": True},
