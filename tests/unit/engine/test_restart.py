@@ -20,7 +20,7 @@ KINDS = {
         "init__balanced": False,
     },
     "mlp": MLP,
-    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 2000}},
+    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 600}},
     "diffrax, loss clock": {"flow__engine": "diffrax", "flow__clock": "loss", "loss__kind": "exponential"},
     "numba, loss clock": {"flow__engine": "numba", "flow__clock": "loss", "loss__kind": "logistic"},
     "numba, loss clock, sliding": {

@@ -54,6 +54,10 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for argument in get_args(annotation) for model in models_in(argument)]
 
 
+#: Keys without which a table is refused.
+REQUIRED = {"radii": "[0.1]"}
+
+
 def every_key() -> Iterator[tuple[str, str, str]]:
     """(header, table, key) of all keys of all variants of all sections; the header opens the table of a variant."""
     for name, field in flowsim.Scenario.model_fields.items():
@@ -71,8 +75,9 @@ def every_key() -> Iterator[tuple[str, str, str]]:
                 if name == "sweep" and key in ("grid", "zip"):
                     continue  # their keys are those of all other sections: tests/sweep/test_plan.py
                 for deeper in models_in(inner.annotation):
+                    needed = "".join(f"{needs} = {REQUIRED[needs]}\n" for needs in REQUIRED if needs in deeper.model_fields)
                     for deepest in deeper.model_fields:
-                        yield f"[{name}.{key}]\n", f"{name}.{key}", deepest
+                        yield f"[{name}.{key}]\n{needed}", f"{name}.{key}", deepest
 
 
 def test_an_empty_scenario_is_valid_and_every_section_has_defaults():
