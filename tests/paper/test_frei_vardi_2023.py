@@ -36,7 +36,7 @@ def test_the_shipped_scenarios_are_the_paper_s_setting(clusters):
     assert (model.activation, model.width, model.bias, model.output) == ("relu", 50, True, "trained")
 
 
-def test_every_claim_holds_in_a_smaller_setting():
+def test_every_theorem_holds_in_a_smaller_setting():
     run = flowsim.run(flowsim.load(find("frei_vardi_2023/k4"), SMALLER))
     found = run["claims"].to_dataset()
     verdict = dict(zip(found["claim"].values, found["verdict"].values, strict=True))
@@ -44,6 +44,7 @@ def test_every_claim_holds_in_a_smaller_setting():
     assert len(verdict) == len(CLAIMS)
     # with four clusters the perturbation is as long as the certified radius
     assert measured.pop("frei_vardi_2023.theorem_4_2.not_robust") == pytest.approx(1, abs=0.05)
+    assert measured.pop("frei_vardi_2023.assumption_2_2") > 1
     failed = [name for name in measured if verdict[name] != "holds"]
     assert failed == []
     # |z| = sqrt(d/k), the 1/sqrt(k) law, is that of the linear classifier: eta = 1/k
