@@ -11,17 +11,21 @@ import xarray as xr
 from ...engine import Snapshot
 from ...errors import UsageError
 from ...observe import Instant, Setting
-from ...observe.kkt import certifiable
+from ...observe.kkt import certifiable, homogeneity
 from ...problem import build, reduce
 from ...problem.data.samples import Booleans, Floats
 from ...results.weights import weights_of
 from ...scenario import loads
 from .certificate import Network, gradient, residuals
-from .piecewise import ALIVE, Piecewise
+from .piecewise import Piecewise
 from .smooth import LARGEST, polish
 
 #: A network whose conditions are met to this is a KKT point.
 FOUND = 1e-8
+#: A smooth neuron whose pull is at most this part of its size is taken for one that dies.
+DYING = 0.5
+#: Rounding of margins: those of a flow never fall.
+SLACK = 1e-6
 #: A cosine between neuron and sample below this is that of a pair that slides.
 SLIDES = 1e-9
 
@@ -30,7 +34,8 @@ SLIDES = 1e-9
 class Limit:
     """network: at smallest margin 1; multiplier (n',); gate (m, n'): slopes, None where the activation has no kink.
     conditions: as :func:`flowsim.analysis.kkt.certificate.residuals` says. rounds: guesses of support and gates.
-    flow_gate: the same of the flow where it stopped, NaN where a pair slides; flow_support (n',): its support."""
+    flow_gate: the same of the flow where it stopped, NaN where a pair slides; flow_support (n',): its support;
+    flow_margin: its smoothed margin, NaN where the loss is too large for one."""
 
     setting: Setting
     network: Network
@@ -41,10 +46,18 @@ class Limit:
     settled: bool
     flow_gate: Floats | None
     flow_support: Booleans
+    flow_margin: float
 
     @property
     def residual(self) -> float:
         return max(self.conditions.values())
+
+    @property
+    def margin(self) -> float:
+        """The normalised margin, 1 / |theta|^L."""
+        power = homogeneity(self.setting.problem)
+        assert power is not None
+        return float(np.linalg.norm(self.network.flat(self.setting.problem)) ** -power)
 
     @property
     def support(self) -> Booleans:
@@ -93,13 +106,13 @@ def find(setting: Setting, snapshot: Snapshot) -> Limit:
     shift = size + log_margin / power
     hidden = np.exp(snapshot.log_norm - shift)[:, None] * snapshot.direction
     output = snapshot.output_sign * np.exp(snapshot.output_log - (shift if problem.trained_output else 0.0))
-    support = np.asarray(certificate.support, dtype=bool)
+    support, smoothed = np.asarray(certificate.support, dtype=bool), float(certificate.smoothed_margin)
     if problem.activation.degree == 1:
-        return _piecewise(setting, snapshot, Network(hidden, output), support)
-    return _smooth(setting, Network(hidden, output), multiplier, support)
+        return _piecewise(setting, snapshot, Network(hidden, output), support, smoothed)
+    return _smooth(setting, Network(hidden, output), multiplier, support, smoothed)
 
 
-def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, support: Booleans) -> Limit:
+def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, support: Booleans, margin: float) -> Limit:
     problem, reduced = setting.problem, setting.reduced
     slope = problem.activation.inactive_slope
     cosine = snapshot.direction @ reduced.inputs.T / np.linalg.norm(reduced.inputs, axis=1)
@@ -115,21 +128,23 @@ def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, support: 
     gate = np.where(found.strength[:, None] > 0, gate, slope)
     flow_gate = np.where(sliding, np.nan, np.where(cosine > 0, 1.0, slope))
     conditions = residuals(limit, reduced, found.multiplier, gate)
-    return Limit(setting, limit, found.multiplier, gate, conditions, found.rounds, found.settled, flow_gate, support)
+    return Limit(
+        setting, limit, found.multiplier, gate, conditions, found.rounds, found.settled, flow_gate, support, margin
+    )
 
 
-def _smooth(setting: Setting, network: Network, multiplier: Floats, support: Booleans) -> Limit:
+def _smooth(setting: Setting, network: Network, multiplier: Floats, support: Booleans, margin: float) -> Limit:
     problem, reduced = setting.problem, setting.reduced
     if network.hidden.size + network.output.size > LARGEST:
         raise UsageError(f"the limit of a smooth activation is looked for with up to {LARGEST} weights, not more")
     if problem.trained_output:
         # what pulls a neuron less than it would take to keep up with the others dies
         pulled = gradient(network, reduced, multiplier, None).hidden
-        lives = np.linalg.norm(pulled, axis=1) >= ALIVE * np.linalg.norm(network.hidden, axis=1)
+        lives = np.linalg.norm(pulled, axis=1) > DYING * np.linalg.norm(network.hidden, axis=1)
         network = Network(network.hidden * lives[:, None], network.output * lives)
     limit, found, rounds, settled = polish(network, reduced, multiplier, support)
     conditions = residuals(limit, reduced, found, None)
-    return Limit(setting, limit, found, None, conditions, rounds, settled, None, support)
+    return Limit(setting, limit, found, None, conditions, rounds, settled, None, support, margin)
 
 
 def limit(result: xr.DataTree, folder: str | PathLike[str] = "") -> xr.Dataset:
@@ -198,6 +213,8 @@ def verdict(found: Limit) -> str:
     """In words, whether this is the limit of the flow itself."""
     if not (found.settled and found.residual <= FOUND):
         return f"no KKT point found: residual {found.residual:.3g} after {found.rounds} guesses of support and gates"
+    if found.margin < found.flow_margin * (1 - SLACK):
+        return "a KKT point of a smaller margin than the flow has already, so not its limit; let the flow go on"
     if found.gates_apart or found.supports_apart:
         return (
             f"a KKT point near the flow: {found.supports_apart} samples in or out of the support and "
