@@ -89,11 +89,11 @@ def _products(y: Floats, velocity: Floats, network: Network, data: Data) -> tupl
 def log_time_inside(part: float, tableau: Tableau, state: State, work: Work) -> float:
     """log of flow time at a part of the last step's whole length, of which an event may have cut off the end. Needs its
     dense output, but at its end."""
-    clock, last = state.clock, tableau.stages - 1
+    clock = state.clock
     if part <= 0.0:
         return clock[BEGIN_LOG_TIME]
     begin = clock[BEGIN_LOG_SPEED]
-    if not tableau.chebyshev and abs(work.log_speed[last] - begin) < SMOOTH:
+    if by_pair(tableau, state, work):
         total = 0.0
         for stage in range(len(tableau.dense)):
             weight = tableau.weights[stage]
@@ -105,8 +105,22 @@ def log_time_inside(part: float, tableau: Tableau, state: State, work: Work) -> 
                 total += weight * exp((work.log_speed[stage] if stage > 0 else begin) - begin)
         return log_add(clock[BEGIN_LOG_TIME], log(clock[LENGTH] * total) + begin)
     length = clock[TIME] - clock[BEGIN]
-    first, slope = length * clock[BEGIN_SLOPE], length * clock[END_SLOPE]
-    gone = _log_integral(min(part * clock[LENGTH] / length, 1.0), begin, clock[LOG_SPEED], first, slope)
+    return log_time_of_cubic(min(part * clock[LENGTH] / length, 1.0), length, clock[LOG_SPEED], clock[END_SLOPE], state)
+
+
+@compiled
+def by_pair(tableau: Tableau, state: State, work: Work) -> bool:
+    """Whether time is integrated by the pair in the last step."""
+    change = work.log_speed[tableau.stages - 1] - state.clock[BEGIN_LOG_SPEED]
+    return not tableau.chebyshev and abs(change) < SMOOTH
+
+
+@compiled
+def log_time_of_cubic(part: float, length: float, log_speed: float, slope: float, state: State) -> float:
+    """log of flow time at a part of this length from where the last step began, with phi and its slope at the end of it."""
+    clock = state.clock
+    first, last = length * clock[BEGIN_SLOPE], length * slope
+    gone = _log_integral(part, clock[BEGIN_LOG_SPEED], log_speed, first, last)
     return log_add(clock[BEGIN_LOG_TIME], log(length) + gone)
 
 

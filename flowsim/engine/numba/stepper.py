@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log
 
 import numpy as np
 
 from ...problem.data.samples import Booleans, Floats
 from .chebyshev import STIFF, chebyshev_step, spectral_radius
-from .clock import growth, log_time_inside, part_at, slope_of
+from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry, inlined
 from .control import all_aligned, least_size, relative, step_error
-from .dense import advanced, densify, interpolate, normalise, settle
-from .events import first_event, leaves
-from .field import ON_PLANE, dot, evaluate, norm_of, velocities
+from .dense import advanced, densify, interpolate, locate, normalise, settle, time_there
+from .field import evaluate
 from .formulas import all_right, log_loss
+from .gates import choose_kept, gates_misfit, turn
 from .layout import (
     ACCEPTED,
     BEGIN,
@@ -35,7 +35,6 @@ from .layout import (
     FIRST_RATE,
     FLOW_TIME,
     LAST_ERROR,
-    LAST_EVENT,
     LENGTH,
     LOG_LOSS,
     LOG_SPEED,
@@ -71,18 +70,8 @@ FIRST_MOTION = 1e-3
 SMALLEST_STEP = 16.0
 #: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
 SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
-#: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: error control does not see
-#: them.
-STEP_OVER = 0.02
-#: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
-#: are such crowds: shorter steps are then cheaper than stopping at every event.
-CROWD = 10.0
-#: How fast the estimated rate of events follows at an event, and fades in a step without one.
-FOLLOW, FADE = 0.1, 0.98
-#: After an event the next step is at most this many times the part that was made, but at least this part of the whole.
-AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
-#: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
-ZENO = 50
+#: How fast the estimated rate of events fades in a step without one.
+FADE = 0.98
 #: Steps between two looks at whether they are stiff; at least so many that are not lead back.
 LEAST_PATIENCE = 20
 #: A loss with a sample on the wrong side rests when, while the time grows e-fold, its logarithm falls by less than the
@@ -92,10 +81,6 @@ SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 A_WHILE = 1000.0
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
-#: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
-BESIDE_OUTPUT = 1e-5
-#: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
-LATE = 0.03
 
 
 @entry
@@ -175,13 +160,18 @@ def inside(
     clock, evaluations = state.clock, state.counts[EVALUATIONS]
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
-    state.counts[EVALUATIONS] = evaluations
     part, log_time = (reading - clock[BEGIN]) / clock[LENGTH], 0.0
+    smooth = not state.counts[LOSS_CLOCK] or by_pair(tableau, state, work)
     if state.counts[LOSS_CLOCK] and aims.reading == BY_CLOCK:
         log_time = log_time_inside(part, tableau, state, work)
+        if not smooth:
+            log_time, _ = time_there(part, tableau, network, data, state, work, y)
     elif state.counts[LOSS_CLOCK]:
         log_time = log(reading) if aims.reading == BY_TIME else reading * LOG_10
         part = part_at(log_time, tableau, state, work)
+        if not smooth:
+            part = locate(log_time, part, tableau, network, data, state, work, y)
+    state.counts[EVALUATIONS] = evaluations
     interpolate(part, tableau, state, y)
     normalise(y, network)
     return log_time
@@ -241,7 +231,7 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     tableau = _method(counts[METHOD], solver)
     if network.kinked:
         state.begin_count[:], state.begin_plane[:] = state.slide_count, state.slide_plane
-        _choose_kept(clock[LENGTH], aims.rtol, network, state, work)
+        choose_kept(clock[LENGTH], aims.rtol, network, state, work)
     if tableau.chebyshev:
         chebyshev_step(network, data, state, work)
     else:
@@ -272,10 +262,10 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     factor = SAFETY * error ** (-NOW / tableau.order) * clock[LAST_ERROR] ** (BEFORE / tableau.order)
     clock[STEP] = length * max(min(factor, FASTEST), SLOWEST)
     clock[LAST_ERROR] = error
-    event = network.kinked and _gates_misfit(network, data, tableau, aims, state, work)
+    event = network.kinked and gates_misfit(network, data, tableau, aims, state, work)
     if event:
         end_speed = work.log_speed[tableau.stages - 1]
-        _turn(network, data, tableau, aims, state, work)
+        turn(network, data, tableau, aims, state, work)
         work.log_speed[tableau.stages - 1] = end_speed
     else:
         clock[RATE] *= FADE
@@ -351,113 +341,3 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
         state.clock[SPEED_SLOPE] = rising - falling
     aligned = aims.alignment < inf and all_aligned(aims, network, state)
     state.counts[REACHED] = (-inf < aims.log_loss and log_of_loss <= aims.log_loss) or aligned
-
-
-@inlined
-def _gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
-    """Whether an event lies in the last step; puts the state and the time there."""
-    clock, counts = state.clock, state.counts
-    if counts[CANDIDATE] == 0 and not _leaving(tableau, aims, state, work):
-        return False
-    if not network.polar:
-        for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
-            work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
-    outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
-    densify(network, data, tableau, state, work)
-    part = first_event(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
-    if part == inf:
-        work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
-        return False
-    clock[TIME] = clock[BEGIN] + part * clock[LENGTH]
-    gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * clock[LENGTH] / CROWD)
-    clock[RATE] += FOLLOW * (1.0 / gap - clock[RATE])
-    clock[LAST_EVENT] = clock[TIME]
-    clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
-    interpolate(part, tableau, state, state.y)
-    settle(state.y, network, state)
-    return True
-
-
-@inlined
-def _turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
-    """At an event, choose anew the gates of all neurons that are at one."""
-    slot, r = tableau.stages - 1, work.direction.shape[1]
-    state.counts[CANDIDATE] = 0
-    if not network.polar:
-        for j in range(len(state.y)):
-            held = work.flagged[j] or state.slide_count[j] == r
-            if held and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
-                state.y[j, :r] = 0.0  # on every plane at once
-    evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
-    if state.counts[LOSS_CLOCK]:
-        rising, falling = slope_of(state.y, state.ahead, network, data)
-        state.clock[END_SLOPE] = rising - falling
-    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
-        work.flagged[work.candidate[0, place]] = True
-    for j in range(len(state.y)):
-        if not work.flagged[j]:
-            continue
-        if _too_often(j, aims, network, data, state, work):
-            state.slide_count[j] = 0
-            velocities(j, j + 1, state.ahead, slot, network, data, state, work)
-            continue
-        events = state.counts[EVENTS]
-        resolve(j, state.ahead, slot, network, data, state, work)
-        if state.counts[EVENTS] == events:
-            state.guard_count[j] += ZENO // 5
-            _put_back(j, data, state, work)
-    settle(state.y, network, state)
-
-
-@inlined
-def _put_back(j: int, data: Data, state: State, work: Work) -> None:
-    """Onto the planes that a neuron has drifted off so slowly that its gates need not change."""
-    r = work.direction.shape[1]
-    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
-        if work.candidate[0, place] == j:
-            x = data.inputs[work.candidate[1, place]]
-            part = dot(state.y[j, :r], x) / dot(x, x)
-            for c in range(r):
-                state.y[j, c] -= part * x[c]
-
-
-@inlined
-def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, work: Work) -> bool:
-    """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
-    then for as long."""
-    time = state.clock[TIME]
-    rate = relative(j, state.y, state.y, state.ahead, least_size(aims.rtol, work.output[j]), network.polar)
-    rate = max(rate, state.gain[j] * state.strength[data.output_index[j]].max())
-    window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
-    if time - state.guard[j] > window:
-        state.guard[j], state.guard_count[j] = time, 0
-    state.guard_count[j] += 1
-    if state.guard_count[j] <= ZENO:
-        return False
-    state.hold[j], state.guard_count[j] = time + window, 0
-    return True
-
-
-@inlined
-def _choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
-    """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
-    stepped over."""
-    r = work.direction.shape[1]
-    tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
-    for j in range(len(state.threshold)):
-        motion = state.gain[j] * length
-        free = motion == 0.0 or state.clock[TIME] < state.hold[j]
-        state.threshold[j] = inf if free else tolerances * rtol / motion
-        if not network.polar:
-            work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
-
-
-@inlined
-def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
-    """Whether a sliding gate has left [0, 1] at the end of the last step."""
-    last, margin = tableau.stages - 1, LATE * sqrt(aims.rtol)
-    for j in range(len(state.slide_count)):
-        for k in range(state.slide_count[j]):
-            if leaves(j, k, margin, last, work):
-                return True
-    return False
