@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .common import say
+from .common import is_sweep, say
 
 FORMATS = (".png", ".svg", ".pdf")
 #: The options of pictures of sweeps.
@@ -42,9 +42,9 @@ def execute(options: argparse.Namespace) -> int:
     from ..report.kinds import KINDS, obstacles, plot
     from ..results import open
 
+    if is_sweep(options.result):
+        return _of_sweep(options)
     with open(options.result) as tree:
-        if "sweep_keys" in tree.attrs:
-            return _of_sweep(options)
         if options.kind is None:
             print("\n".join(_listed(KINDS, obstacles(tree))))
             return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import UsageError
-from .common import say
+from .common import is_sweep, say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,12 +33,8 @@ def execute(options: argparse.Namespace) -> int:
 def _of_sweep(options: argparse.Namespace, output: Path) -> bool:
     """Write the page about a sweep, if it is one that is shown; whether it is."""
     from ..report.sweeps import write_report
-    from ..results import open
 
-    sweeps = []
-    for name in options.results:
-        with open(name) as tree:
-            sweeps += [name] if "sweep_keys" in tree.attrs else []
+    sweeps = [name for name in options.results if is_sweep(name)]
     if not sweeps:
         return False
     if len(options.results) > 1 or options.seed is not None:

@@ -78,7 +78,10 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
         raise UsageError(f"{file}: not the dataset of a sweep")
     if find_spec("dask") is None:
         return dataset
-    return dataset.assign({name: array.chunk() for name, array in dataset.data_vars.items() if "time" in array.dims})
+    long = {name: array.chunk() for name, array in dataset.data_vars.items() if "time" in array.dims}
+    opened = dataset.assign(long)
+    opened.set_close(dataset.close)  # or the file stays open
+    return opened
 
 
 def open_point(folder: str | os.PathLike[str], sha256: str) -> xr.DataTree:
