@@ -102,7 +102,9 @@ class Scenario(Section):
         if classes and not by_cluster:
             yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
         if classes and getattr(self.init, "toward", "any") == "own":
-            yield Broken("init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",))
+            yield Broken(
+                "init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",)
+            )
         clusters = self.data.clusters
         if classes and clusters is not None:
             for problem in class_problems(clusters, self.model.width):
