@@ -78,7 +78,12 @@ def _small_outputs(training: Training) -> Booleans:
     limit = factor * min(1 - training.near, (1 - math.sqrt(2 * gap)) / (2 * training.mixture.clusters))
     if limit <= 0:
         raise NotApplicable("it speaks of a positive gap Delta")
-    return np.logical_and.accumulate(training.log_outputs <= math.log(limit))
+    small = np.logical_and.accumulate(training.log_outputs <= math.log(limit))
+    if not small[0]:
+        raise NotApplicable(
+            "outputs are beyond those of t_1a (equation F.3) from the start: for this gap, eps is too large"
+        )
+    return small
 
 
 def _lost_cosine(training: Training) -> float:

@@ -222,6 +222,7 @@ def test_a_large_random_start_is_outside_of_the_assumptions_and_not_robust():
     found = verdicts(evidence, "assumption_2", "corollary_1", "lemma_16", "theorem_1")
     for name in ("assumption_2.gap", "corollary_1", "lemma_16", "theorem_1.masses"):
         assert found[name][0] == "outside the assumptions", (name, found[name])
+    assert verdicts(evidence, "lemma_7")["lemma_7.cosines"][0] == "not applicable"
     rows = held_against(CLAIMS, ["min_vidal_2025.corollary_1"], evidence)
     assert "eps = alpha^(8 K) = 1e-32, not 0.3" in str(rows["note"].item())
 
