@@ -75,7 +75,9 @@ def every_key() -> Iterator[tuple[str, str, str]]:
                 if name == "sweep" and key in ("grid", "zip"):
                     continue  # their keys are those of all other sections: tests/sweep/test_plan.py
                 for deeper in models_in(inner.annotation):
-                    needed = "".join(f"{needs} = {REQUIRED[needs]}\n" for needs in REQUIRED if needs in deeper.model_fields)
+                    needed = "".join(
+                        f"{needs} = {REQUIRED[needs]}\n" for needs in REQUIRED if needs in deeper.model_fields
+                    )
                     for deepest in deeper.model_fields:
                         yield f"[{name}.{key}]\n{needed}", f"{name}.{key}", deepest
 
