@@ -256,6 +256,11 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         (LINEAR + "[init]\nbalanced = true", "init.balanced", "no output weights of their own"),
         (LINEAR + '[init]\nshape = "nudged"', "init.shape", 'use "gaussian" or "sphere"'),
         (LINEAR + '[data]\nsupervision = "cluster"\n[loss]\nkind = "cross_entropy"', "loss.kind", "has one output"),
+        (
+            CLASSES + '[data]\nsupervision = "cluster"\n[init]\nshape = "nudged"\ntoward = "own"',
+            "init.toward",
+            "not for an output for every cluster",
+        ),
         (MLP + "[init]\nbalanced = false", "init.balanced", "no output weights of their own"),
         (MLP + "[init]\nscale = 1e-70", "init.scale", "with 4 layers, products of the weights would be below 1e-250"),
         (MLP + '[flow]\nengine = "numba"', "flow.engine", 'use "diffrax"'),
