@@ -21,6 +21,7 @@ from flowsim.report.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
+from flowsim.scenario.sweep import MAX_POINTS
 from flowsim.schedule import LOG_SPAN
 from flowsim.theory import CLAIMS
 
@@ -38,6 +39,7 @@ def constants() -> dict[str, str]:
         "implicit_limit": str(IMPLICIT_LIMIT),
         "log_span": f"{LOG_SPAN:,.0f}",
         "max_instants": str(MAX_INSTANTS),
+        "max_points": f"{MAX_POINTS:,}",
         "max_trails": str(MAX_TRAILS),
         "mixed_rtol": f"{MIXED_RTOL:g}",
         "checkpoint_minutes": f"{CHECKPOINT_SECONDS / 60:g}",

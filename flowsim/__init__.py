@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .analysis.compare import compare
     from .analysis.distance import distance
+    from .analysis.kkt import limit
     from .analysis.robustness import robustness
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .results import open
     from .scenario import Scenario, load, loads
     from .simulation import run, run_ensemble
+    from .sweep import open_sweep
 
 _HOME = {
     "FlowsimError": "errors",
@@ -34,9 +36,11 @@ _HOME = {
     "build": "problem",
     "compare": "analysis.compare",
     "distance": "analysis.distance",
+    "limit": "analysis.kkt",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
+    "open_sweep": "sweep",
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
@@ -52,9 +56,11 @@ __all__ = [
     "build",
     "compare",
     "distance",
+    "limit",
     "load",
     "loads",
     "open",
+    "open_sweep",
     "robustness",
     "run",
     "run_ensemble",

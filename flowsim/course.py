@@ -128,4 +128,5 @@ class Course:
 
     def _schedule(self, carry: object) -> Schedule:
         index = self.begun.stage if self.begun is not None else 0
-        return Schedule.of(self.parts[index], self.integrator.report(carry).step_size)
+        first_step = self.integrator.report(carry).step_size
+        return Schedule.of(self.parts[index], first_step, self.prepared.plans[index].reading)

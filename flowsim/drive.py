@@ -7,7 +7,7 @@ import threading
 import time as wall
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .engine import Integrator, Report, Snapshot
@@ -30,7 +30,11 @@ class Recording(Protocol):
 
     @property
     def last_time(self) -> float:
-        """Time of the latest kept instant; nan before the first."""
+        """Time of the latest kept instant, or log10 of it where that is kept; nan before the first."""
+
+    @property
+    def residual(self) -> float:
+        """Of the KKT conditions at the latest kept instant; asked for only where until.kkt is given."""
 
 
 @dataclass
@@ -77,26 +81,38 @@ def drive(
             _keep_due(integrator, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
-            status = judge(scenario, report, run.seconds, stopping())
+            status = judge(scenario, _at_kkt(scenario, report, recording), run.seconds, stopping())
             if status is not None:
                 break
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:
                 checkpoint()
                 written = wall.monotonic()
-    run.loose = recording.last_time != report.time
+    run.loose = recording.last_time != _time_of(report)
     if run.loose:
         recording.keep(integrator.now(run.carry), report)
     return status
 
 
+def _at_kkt(scenario: Scenario, report: Report, recording: Recording) -> Report:
+    """The report, with the goal until.kkt where the latest kept instant has met it."""
+    wanted = scenario.flow.until.kkt
+    if wanted is None or not recording.residual <= wanted:
+        return report
+    return replace(report, reached=f"kkt {wanted:g}")
+
+
+def _time_of(report: Report) -> float:
+    return report.time if report.log10_time is None else report.log10_time
+
+
 def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
     """Keep the scheduled instants up to the time reached."""
-    while run.schedule.crowded(report.time):
+    while run.schedule.crowded(report.reading):
         recording.thin()
         run.schedule.coarsen()
-    while run.schedule.next <= report.time:
-        time = run.schedule.next
-        snapshot = integrator.now(run.carry) if time == report.time else integrator.at(run.carry, time)
+    while run.schedule.next <= report.reading:
+        due = run.schedule.next
+        snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
         recording.keep(snapshot, report)
         run.schedule.advance()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time as wall
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ import xarray as xr
 from .analysis import phases
 from .drive import CHECKPOINT_SECONDS, interrupts
 from .engine import Plan, make
-from .engine.threads import one_blas_thread
+from .engine.threads import cores, one_blas_thread
 from .engine.through import fly
 from .errors import FlowsimError
 from .prepared import Prepared
@@ -72,7 +71,7 @@ class Ensemble:
         if self.first.plan.engine == "diffrax":
             return 1
         flight = 8 * len(self.instants) * self.first.reduced.direction.size
-        return max(min(_cores(), FLIGHT_BYTES // flight), 1)
+        return max(min(cores(), FLIGHT_BYTES // flight), 1)
 
     def fly(self, index: int) -> Outcome:
         """Run a member and gather what it gives."""
@@ -206,10 +205,3 @@ def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> St
 def _named(seeds: Sequence[int]) -> str:
     listed = ", ".join(map(str, seeds[:NAMED_SEEDS])) + (", …" if len(seeds) > NAMED_SEEDS else "")
     return f"seed {listed}" if len(seeds) == 1 else f"seeds {listed}"
-
-
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .analysis import robustness
 from .analysis.distance import ideal_of
-from .analysis.robustness import check
 from .engine import Plan, choose
 from .errors import ScenarioError, UsageError
-from .observe import Selection, Setting
+from .observe import Selection, Setting, kkt
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
 from .theory import followed
@@ -30,7 +30,8 @@ class Prepared:
                 ideal_of(member, self.problem)
             except UsageError as error:
                 raise scenario.error(("evaluate.distance", str(error))) from None
-        check(member, self.problem)
+        robustness.check(member, self.problem)
+        kkt.check(scenario, self.problem)
         self.reduced: Reduced = reduce(
             self.problem,
             project=scenario.project,

@@ -17,7 +17,8 @@ OPEN_SPACING = 100.0
 
 @dataclass
 class Schedule:
-    """Time 0, then a grid: linear (k spacing), logarithmic (spacing ratio^(k-1)), or every accepted step.
+    """Time 0, then a grid: linear (k spacing), logarithmic (spacing ratio^(k-1)), or every accepted step. Of kind
+    "log10_time" instants are logarithms of times: -inf, then spacing + (k-1) ratio.
 
     With an open end the grid starts fine and is coarsened, every other instant dropped, whenever it would reach twice the
     wanted count, so that between `count` and 2 `count` evenly spaced instants remain at any time. Of descent whose end is
@@ -34,11 +35,14 @@ class Schedule:
     listed: list[float] = field(default_factory=list)
 
     @classmethod
-    def of(cls, scenario: Scenario, first_step: float) -> Schedule:
+    def of(cls, scenario: Scenario, first_step: float, reading: str = "time") -> Schedule:
         observe, until = scenario.observe, scenario.flow.until
         end, open_ended = until.time or math.inf, scenario.open_ended
         if scenario.flow.step is not None:
             return cls._of_descent(scenario, scenario.flow.step)
+        if reading == "log10_time":
+            first, last = math.log10(first_step), math.log10(LOG_SPAN)
+            return cls(reading, observe.times, end, open_ended, first, last / max(observe.times - 2, 1))
         if observe.spacing == "log":
             first = first_step if open_ended else end / LOG_SPAN
             return cls("log", observe.times, end, open_ended, first, LOG_SPAN ** (1 / max(observe.times - 2, 1)))
@@ -87,17 +91,21 @@ class Schedule:
         self.index = (self.index + 1) // 2
         if self.kind == "linear":
             self.spacing *= 2
+        elif self.kind == "log10_time":
+            self.spacing, self.ratio = self.spacing + self.ratio, 2 * self.ratio
         else:
             self.spacing *= self.ratio
             self.ratio **= 2
 
     def _instant(self, index: int) -> float:
         if index == 0:
-            return 0.0
+            return -math.inf if self.kind == "log10_time" else 0.0
         if self.listed:
             return self.listed[index] if index < self.count else math.inf
         if self.every_step or (not self.open_ended and index >= self.count):
             return math.inf
         if not self.open_ended and index == self.count - 1:
             return self.end
+        if self.kind == "log10_time":
+            return self.spacing + (index - 1) * self.ratio
         return index * self.spacing if self.kind == "linear" else self.spacing * self.ratio ** (index - 1)

@@ -11,17 +11,15 @@ import xarray as xr
 
 from . import ensemble
 from .analysis import phases
-from .analysis.distance import to_ideal
-from .analysis.robustness import evaluated, weights_of
 from .course import Course
 from .engine import Report
 from .engine.threads import blas_threads
 from .errors import UsageError
+from .evaluation import evaluations
 from .prepared import Prepared
 from .results import attributes, check_writable, layout, status_attributes, write
 from .scenario import Scenario, with_seeds
 from .status import RUNNING, Status
-from .theory import CLAIMS, evidence_of, held_against
 
 #: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
 Progress = Callable[..., None]
@@ -66,7 +64,7 @@ def run_ensemble(scenario: Scenario, seeds: Iterable[int], *arguments: Any, **op
 def _execute(
     prepared: Prepared, output: str | PathLike[str] | None, resume: bool, progress: Progress | None, warn: Warn
 ) -> xr.DataTree:
-    """The stages after preparation: integrate, lay out, write."""
+    """The stages after preparation: integrate, lay out, write, evaluate."""
     del warn  # all there is to be wary of is known before
     scenario, course = prepared.scenario, Course(prepared)
     if resume and output is not None:
@@ -82,39 +80,36 @@ def _execute(
 
     status = course.drive(report_progress, checkpoint_run)
     tree = _result(prepared, course, status)
-    if scenario.evaluate.robustness is not None and not status.exit_code:
-        if output is not None:
-            write(tree, output)  # attacks may take longer than the flow, and may be interrupted
-
-        def attacking(what: str) -> None:
-            if progress is not None:
-                progress(course.report, course.recorder.log_loss, what)
-
-        snapshot = weights_of(prepared.setting, tree.to_dataset())[-1]
-        group = evaluated(scenario, prepared.setting, snapshot, attacking)
-        tree = tree.assign({"robustness": xr.DataTree(group)})
     if output is not None:
         write(tree, output)
+    if status.exit_code:
+        return tree
+
+    def report_evaluation(what: str) -> None:
+        if progress is not None:
+            progress(course.report, course.recorder.log_loss, what)
+
+    # it may take longer than the flow: whatever ends it early, the file has all that came before
+    for name, group in evaluations(scenario, prepared.setting, tree.to_dataset(), report_evaluation):
+        tree = tree.assign({name: xr.DataTree(group)})
+        if output is not None:
+            write(tree, output)
     return tree
 
 
 def _result(prepared: Prepared, course: Course, status: Status) -> xr.DataTree:
+    """All but what is evaluated, and where the run has not reached its end, what it goes on from."""
     trajectory = course.trajectory(complete=status.exit_code == 0)
     known, names = layout.coordinates(prepared.setting), course.names(len(trajectory.time))
     root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem.bias)
     root = layout.with_iterations(root, prepared.scenario, trajectory.numerics["steps"])
     root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
+    groups |= layout.groups(trajectory, known)
     groups["/numerics"].attrs = status_attributes(status)
     data = layout.data(prepared.scenario, prepared.problem)
     if data is not None:
         groups["/data"] = data
-    if prepared.scenario.evaluate.claims and not status.exit_code:
-        evidence = evidence_of(prepared.scenario, prepared.setting, root)
-        groups["/claims"] = held_against(CLAIMS, prepared.scenario.evaluate.claims, evidence)
-    wanted = prepared.scenario.evaluate.distance
-    if wanted is not None and not status.exit_code:
-        groups["/distance"] = to_ideal(prepared.scenario, prepared.setting, root, wanted.over_time)
     if status.exit_code:
         groups["/checkpoint"] = course.save()
     return xr.DataTree.from_dict(groups)

@@ -43,6 +43,14 @@ def _goal(scenario: Scenario, report: Report) -> Status | None:
 
 
 def _failure(scenario: Scenario, report: Report) -> Status | None:
+    if report.unseparated:
+        return Status(
+            "not_separated",
+            f"the loss falls no further {_where(report)}, before reaching its {_goals(scenario)}: the network does not "
+            "separate the data, as with contradictory labels",
+            "ask for a time or a larger loss, or for a network or data that can be separated",
+            3,
+        )
     if report.stalled and math.isinf(report.step_size):
         return Status(
             "at_rest",
@@ -96,6 +104,8 @@ def _budget(scenario: Scenario, report: Report, seconds: float, interrupted: boo
 
 
 def _where(report: Report) -> str:
+    if report.log10_time is not None and math.isinf(report.time):
+        return f"at time 1e{report.log10_time:.6g} after {report.steps} steps"
     return f"at time {report.time:.6g} after {report.steps} steps"
 
 

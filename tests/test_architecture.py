@@ -31,8 +31,10 @@ ORDER = [
     "theory",
     "prepared",
     "course",
+    "evaluation",
     "ensemble",
     "simulation",
+    "sweep",
     "report",
     "cli",
 ]
@@ -126,6 +128,8 @@ def loaded_after(code: str) -> set[str]:
 
 
 HEAVY = {
+    "dask",
+    "distributed",
     "matplotlib",
     "xarray",
     "numpy",

@@ -10,8 +10,9 @@ import xarray as xr
 from ..errors import UsageError
 from ..observe import Setting
 from ..problem import Problem, build, reduce
+from ..results.weights import weights_of
 from ..scenario import Scenario, loads
-from .robustness import TwoLayer, ideal_classifier, network_of, weights_of
+from .robustness import TwoLayer, ideal_classifier, network_of
 from .sphere import sphere_distance
 
 #: name -> long name

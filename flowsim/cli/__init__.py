@@ -18,12 +18,14 @@ COMMANDS = {
     "plot": "a picture of a result",
     "report": "a page that shows one result or several, for a browser",
     "compare": "the distance between two trajectories, per neuron and over time",
+    "sweep": "many runs of a scenario on Dask, and one dataset of them",
     "schema": "the JSON Schema of a scenario, for editors",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 130 interrupted."""
+    """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 4 points of a
+    sweep failed, 130 interrupted."""
     from ..errors import FlowsimError
 
     # not list(): the module of that command takes the name as soon as it is imported

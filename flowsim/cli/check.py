@@ -19,11 +19,17 @@ def execute(options: argparse.Namespace) -> int:
     from ..prepared import Prepared
 
     facts = _facts(Prepared(scenario))
+    if scenario.sweep.keys:
+        from ..sweep.outlook import outlook, table
+
+        facts["sweep"] = outlook(scenario)
     if options.json:
         print_json(facts)
     else:
         print(f"{options.scenario}: valid")
         print("\n".join(_lines(facts)))
+        if scenario.sweep.keys:
+            print("\n".join(table(facts["sweep"])))
     return 0
 
 

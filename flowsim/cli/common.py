@@ -32,6 +32,18 @@ def read_scenario(options: argparse.Namespace) -> Scenario:
     return load(options.scenario, dict(parse_assignment(text) for text in options.overrides))
 
 
+def is_sweep(result: str) -> bool:
+    """Whether a file is the dataset of a sweep rather than the result of a run. Asked of netCDF4 itself, which crashes
+    where a file is opened as a whole tree and then as a part of it."""
+    import netCDF4
+
+    try:
+        with netCDF4.Dataset(result) as file:
+            return "sweep_keys" in file.ncattrs()
+    except OSError:
+        return False
+
+
 def say(message: str) -> None:
     """A message to the person at the terminal."""
     print(message, file=sys.stderr)

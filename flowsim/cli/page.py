@@ -75,9 +75,26 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _apart(facts)
     lines += _withstanding(facts)
+    lines += _towards_limit(tree)
     lines += _held_against(facts)
     counts = {name: str(facts[name]) for name in COUNTS if name in facts}
     return [*lines, _numerics(tree, counts)]
+
+
+def _towards_limit(tree: xr.DataTree) -> list[str]:
+    """How far the run is from a KKT point, and the one it goes to."""
+    lines = []
+    if "kkt" in tree.children:
+        last = tree.children["kkt"].to_dataset().isel(time=-1)
+        values = {str(name): float(value) for name, value in last.data_vars.items() if value.ndim == 0}
+        lines += ["kkt", *(f"  {name:<22} {value:>12.6g}" for name, value in values.items() if not np.isnan(value))]
+    if "limit" in tree.children:
+        limit = tree.children["limit"].to_dataset()
+        lines.append(f"limit        {limit.attrs['verdict']}")
+        names = [name for name in ("residual", "alive", "support") if name in limit]
+        lines += [f"  {name:<22} {float(limit[name]):>12.6g}" for name in names]
+        lines += [f"  {'angle':<22} {float(limit['angle'][-1]):>12.6g}"] if "angle" in limit else []
+    return lines
 
 
 def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:

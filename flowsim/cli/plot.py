@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from .common import say
+from .common import is_sweep, say
 
 FORMATS = (".png", ".svg", ".pdf")
+#: The options of pictures of sweeps.
+OF_SWEEPS = ("of", "over", "by", "law")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,30 +31,65 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clusters", type=_indices, metavar="K,K", help="alignment: these clusters; phase_portrait: along these two"
     )
+    parser.add_argument("--of", metavar="NAME", help="of a sweep: the number, phase or claim to draw")
+    parser.add_argument("--over", metavar="KEY", help="of a sweep: the swept key to draw over")
+    parser.add_argument("--by", metavar="KEY", help="of a sweep: a second swept key")
+    parser.add_argument("--law", choices=("power", "log"), help="of a sweep: what scaling fits (default: power)")
     parser.add_argument("--dpi", type=float, default=150.0, help="dots per inch of a PNG (default: 150)")
 
 
 def execute(options: argparse.Namespace) -> int:
     from ..report.kinds import KINDS, obstacles, plot
-    from ..results import check_writable, open
+    from ..results import open
 
+    if is_sweep(options.result):
+        return _of_sweep(options)
     with open(options.result) as tree:
         if options.kind is None:
             print("\n".join(_listed(KINDS, obstacles(tree))))
             return 0
-        output = Path(options.output or f"{Path(options.result).stem}-{options.kind}.png")
-        if output.suffix.lower() not in FORMATS:
-            raise UsageError(f"{output}: a picture's name ends with {', '.join(FORMATS)}")
-        check_writable(output, options.overwrite)
-        axes: Any = plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options))
-        axes.get_figure().savefig(output, dpi=options.dpi)
-    say(str(output))
+        output = _output(options)
+        _save(
+            plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options)), output, options
+        )
     return 0
+
+
+def _of_sweep(options: argparse.Namespace) -> int:
+    from ..report.sweeps import KINDS, plot
+    from ..sweep import open_sweep
+
+    if options.kind is None:
+        print("\n".join(_listed(KINDS, dict.fromkeys(KINDS, ""))))
+        return 0
+    output, given = _output(options), _given(options)
+    wrong = sorted(given.keys() - set(OF_SWEEPS)) + (["log_time"] if options.log_time else [])
+    if wrong:
+        raise UsageError(f"{options.kind}: takes no {' and no '.join(wrong)}; it takes {', '.join(OF_SWEEPS)}")
+    with open_sweep(options.result) as dataset:
+        _save(plot(dataset, options.kind, interactive=False, **given), output, options)
+    return 0
+
+
+def _output(options: argparse.Namespace) -> Path:
+    """The name of the picture, to which it can be written."""
+    from ..results import check_writable
+
+    output = Path(options.output or f"{Path(options.result).stem}-{options.kind}.png")
+    if output.suffix.lower() not in FORMATS:
+        raise UsageError(f"{output}: a picture's name ends with {', '.join(FORMATS)}")
+    check_writable(output, options.overwrite)
+    return output
+
+
+def _save(axes: Any, output: Path, options: argparse.Namespace) -> None:
+    axes.get_figure().savefig(output, dpi=options.dpi)
+    say(str(output))
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
     """The options of a kind that were given."""
-    named = {"at": options.at, "seed": options.seed, "clusters": options.clusters}
+    named = {name: getattr(options, name) for name in ("at", "seed", "clusters", *OF_SWEEPS)}
     named["by_cluster"] = options.by_cluster or None
     return {name: value for name, value in named.items() if value is not None}
 

@@ -15,6 +15,8 @@ from ..scenario.flow import Until
 
 #: A larger logarithm's loss is no float.
 LARGEST_LOG = 700.0
+#: Powers of ten from here on are written as such on the loss clock.
+FAR = 100.0
 #: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
 _FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
 
@@ -60,6 +62,21 @@ class EnsembleBar(Bar):
         self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
 
 
+class SweepBar(Bar):
+    """Shows how many points of a sweep are done, run and have failed; above it, where Dask shows more."""
+
+    def __init__(self) -> None:
+        super().__init__("preparing")
+
+    def begin(self, dashboard: str) -> None:
+        if not self._bar.disable:
+            self.say(f"dashboard: {dashboard}")
+
+    def show(self, done: int, failed: int, running: int, points: int) -> None:
+        text = f"{done} of {points} points, {running} running, {failed} failed"
+        self._draw("sweep", text, (done + failed) / points)
+
+
 class ProgressBar(Bar):
     """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
 
@@ -69,8 +86,11 @@ class ProgressBar(Bar):
         self._first_log_loss = math.nan
 
     def show(self, report: Report, log_loss: float, phase: str) -> None:
-        loss = math.exp(min(log_loss, LARGEST_LOG))
-        text = f"time {report.time:.4g}, loss {loss:.3g}, {report.steps} steps"
+        loss = f"loss {math.exp(min(log_loss, LARGEST_LOG)):.3g}"
+        time = f"time {report.time:.4g}"
+        if report.log10_time is not None and max(report.log10_time, -log_loss / math.log(10)) > FAR:
+            loss, time = f"loss 1e{log_loss / math.log(10):.4g}", f"time 1e{report.log10_time:.4g}"
+        text = f"{time}, {loss}, {report.steps} steps"
         self._draw(phase, text, self._done(report, log_loss))
 
     def _done(self, report: Report, log_loss: float) -> float:
@@ -80,7 +100,11 @@ class ProgressBar(Bar):
             self._first_log_loss = log_loss
         goals = [math.log(until.loss)] if until.loss is not None else []
         goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
-        fractions = [(self._first_log_loss - log_loss) / max(self._first_log_loss - goal, 1e-12) for goal in goals]
+        fallen, wanted = self._first_log_loss - log_loss, [max(self._first_log_loss - goal, 1e-12) for goal in goals]
+        if report.log10_time is None:
+            fractions = [fallen / whole for whole in wanted]
+        else:  # the loss clock goes like the logarithm of that
+            fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(whole) for whole in wanted]
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
         return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .common import say
+from ..errors import UsageError
+from .common import is_sweep, say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,23 @@ def execute(options: argparse.Namespace) -> int:
     from ..report.page import write_report
 
     output = Path(options.output or Path(options.results[0]).with_suffix(".html").name)
-    write_report(options.results, output, overwrite=options.overwrite, seed=options.seed)
+    if not _of_sweep(options, output):
+        write_report(options.results, output, overwrite=options.overwrite, seed=options.seed)
     say(str(output))
     return 0
+
+
+def _of_sweep(options: argparse.Namespace, output: Path) -> bool:
+    """Write the page about a sweep, if it is one that is shown; whether it is."""
+    from ..report.sweeps import write_report
+
+    sweeps = [name for name in options.results if is_sweep(name)]
+    if not sweeps:
+        return False
+    if len(options.results) > 1 or options.seed is not None:
+        raise UsageError(f"{sweeps[0]}: is a sweep, which has a page of its own, of all its points")
+    from ..sweep import open_sweep
+
+    with open_sweep(sweeps[0]) as dataset:
+        write_report(dataset, output, name=Path(sweeps[0]).name, overwrite=options.overwrite)
+    return True

@@ -21,6 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
+    if scenario.sweep.keys:
+        say("the scenario is run as it is; its [sweep] is for flowsim sweep")
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
 
     from ..simulation import run

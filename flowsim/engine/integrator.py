@@ -19,7 +19,9 @@ COUNTS = ("steps", "rejections", "evaluations", "events", "step_size")
 @dataclass(frozen=True)
 class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
-    step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps."""
+    step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
+    log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
+    unseparated: the loss will fall no further although a sample is on the wrong side."""
 
     time: float
     step_size: float
@@ -30,6 +32,14 @@ class Report:
     stalled: bool
     finite: bool
     events: int = 0
+    log10_time: float | None = None
+    clock: float | None = None
+    unseparated: bool = False
+
+    @property
+    def reading(self) -> float:
+        """What instants are named by: the time, or the clock where the end's time is unknown and may be no float."""
+        return self.time if self.clock is None else self.clock
 
     @property
     def tried(self) -> int:
@@ -44,12 +54,13 @@ class Integrator(Protocol):
         """The carry at time 0."""
 
     def advance(self, carry: Any, stop: float, attempts: int) -> Any:
-        """Step until the time is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is possible."""
+        """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is
+        possible."""
 
     def report(self, carry: Any) -> Report: ...
 
-    def at(self, carry: Any, time: float) -> Snapshot:
-        """The state at a time within the last accepted step."""
+    def at(self, carry: Any, reading: float) -> Snapshot:
+        """The state at a reading within the last accepted step."""
 
     def now(self, carry: Any) -> Snapshot: ...
 

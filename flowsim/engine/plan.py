@@ -15,7 +15,11 @@ from ..scenario.model import SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
-SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853")}
+SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
+#: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
+THEN_STIFF = "+rkc2"
+#: The losses that a flow can drive to 0 forever.
+ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
 SMALL = 100_000_000
@@ -32,8 +36,9 @@ SMALLEST_CARTESIAN = 1e-250
 @dataclass(frozen=True)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
-    follows_sliding: whether the network has a kink and the engine follows its neurons along it.
-    origin, iterations: time and iterations at which the flow begins, where others came before it."""
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it. reading: what the
+    schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations: time and iterations at which
+    the flow begins, where others came before it."""
 
     engine: str
     solver: str
@@ -41,6 +46,8 @@ class Plan:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     follows_sliding: bool = False
+    clock: str = "time"
+    reading: str = "time"
     origin: float = 0.0
     iterations: int = 0
 
@@ -58,10 +65,11 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     engine, why_engine = _engine(scenario, reduced)
     if flow.engine != "auto":
         engine, why_engine = flow.engine, AS_ASKED
-    solver, why_solver = _solver(engine, problem, flow.rtol)
+    clock, why_clock = _clock(scenario)
+    solver, why_solver = _solver(engine, problem, flow.rtol, clock)
     if flow.solver != "auto":
         solver, why_solver = flow.solver, AS_ASKED
-    _check(scenario, engine, solver, coordinates, reduced)
+    _check(scenario, engine, solver.removesuffix(THEN_STIFF), coordinates, reduced)
     return Plan(
         engine=engine,
         solver=solver,
@@ -70,10 +78,39 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
             f"engine {engine}: {why_engine}",
             f"solver {solver}: {why_solver}",
             f"coordinates {coordinates}: {why_coordinates}",
+            f"clock {clock}: {why_clock}",
         ),
         warnings=tuple(_warnings(scenario, engine, problem)),
         follows_sliding=engine == "numba" and not problem.activation.smooth,
+        clock=clock,
+        reading=reading(scenario, clock),
     )
+
+
+def reading(scenario: Scenario, clock: str) -> str:
+    """What instants are named by. Without an end in time, that of the loss clock may be no float."""
+    if clock == "time" or scenario.flow.until.time is not None:
+        return "time"
+    return "log10_time" if scenario.observe.spacing == "log" else "clock"
+
+
+def _clock(scenario: Scenario) -> tuple[str, str]:
+    flow, loss = scenario.flow, scenario.loss.kind
+    if flow.clock != "auto":
+        return flow.clock, AS_ASKED
+    if scenario.model.kind == "mlp":
+        return "time", "the one for networks of several layers"
+    if isinstance(flow, Stage):
+        return "time", "the one for stages"
+    if isinstance(scenario.model, SymmetricRelu):
+        return "time", "the one for thresholds that change with time"
+    if scenario.loss.regularizer.used:
+        return "time", "a loss with a regularizer has no limit at infinity"
+    late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
+    if loss in ENDLESS and late is not None:
+        return "loss", f"until names {late}, which falls like the logarithm of time"
+    endless = "until names neither log10_loss nor kkt"
+    return "time", endless if loss in ENDLESS else f"{loss} loss has no limit at infinity"
 
 
 def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
@@ -120,20 +157,26 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
+    if _clock(scenario)[0] == "loss":
+        return "numba", "only this engine has a solver for what becomes stiff on the loss clock"
     operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
 
 
-def _solver(engine: str, problem: Problem, rtol: float) -> tuple[str, str]:
+def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str, str]:
+    stiff, why_stiff = "", ""
+    if engine == "numba" and clock == "loss":
+        stiff, why_stiff = THEN_STIFF, "; equalising margins are stiff, and then rkc2 takes over"
     if not problem.activation.smooth:
-        return {"diffrax": "tsit5", "numba": "dopri5"}[engine], "the field has jumps, so a high order would not pay"
+        pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]
+        return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
     if engine == "diffrax":
         return "dopri8", "the field is smooth"
     if rtol >= HIGH_ORDER_RTOL:
-        return "dopri5", f"order 5 is cheaper down to rtol = {HIGH_ORDER_RTOL:g}"
-    return "dop853", "the field is smooth and the tolerance tight"
+        return "dopri5" + stiff, f"order 5 is cheaper down to rtol = {HIGH_ORDER_RTOL:g}" + why_stiff
+    return "dop853" + stiff, "the field is smooth and the tolerance tight" + why_stiff
 
 
 def _installed(package: str) -> bool:

@@ -16,7 +16,8 @@ from ..problem.data.samples import Booleans, Floats
 class Snapshot:
     """direction (m, r): unit rows in the reduced coordinates; log_norm (m,); v_j = output_sign e^output_log, both (m,);
     sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none. upper: the
-    matrices of the layers above the first, of a network of any depth.
+    matrices of the layers above the first, of a network of any depth. log10_time: beside time where the loss clock runs,
+    since time may then overflow to inf; else None.
 
     Many instants at once have a leading axis in every array, and time (T,).
     """
@@ -27,6 +28,7 @@ class Snapshot:
     output_sign: Floats
     output_log: Floats
     sliding: Booleans | None = None
+    log10_time: Any = None
     upper: tuple[Floats, ...] = ()
 
     def __getitem__(self, index: Any) -> Snapshot:

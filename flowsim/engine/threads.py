@@ -1,7 +1,8 @@
-"""Threads of the BLAS libraries: more than one only where a product is large, and where no other thread wants the core."""
+"""Threads: of the BLAS libraries more than one only where a product is large, and where no other thread wants the core."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -15,6 +16,7 @@ from threadpoolctl import ThreadpoolController
 THREADED = 500_000_000
 
 _lock = Lock()
+_alone: list[None] = []  # as many as are inside one_core
 _inside: list[Any] = []  # one limit for all threads that are inside, since BLAS has one setting for all
 
 
@@ -40,6 +42,26 @@ def one_blas_thread() -> Iterator[None]:
                 _free()
                 limit.restore_original_limits()
                 _free()
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """All that is inside runs on one core, whatever others there are: they belong to other processes."""
+    _alone.append(None)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _alone.pop()
+
+
+def cores() -> int:
+    """Processor cores that this process may use, or is told to."""
+    if _alone:
+        return 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _free() -> None:

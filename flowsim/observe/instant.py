@@ -13,6 +13,7 @@ from ..problem import Problem, Reduced
 from ..problem.data.samples import Floats, Integers
 from ..problem.networks.layers import forward
 from .decomposition import Decomposition
+from .kkt import Certificate, certify
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
@@ -182,6 +183,13 @@ class Instant:
         shift = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):
             return shift[..., 0] + np.log((np.exp(per_sample - shift) * reduced.sample_weight).sum(axis=-1))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """How far the network is from a KKT point; only for problems that :func:`flowsim.observe.kkt.certifiable` admits"""
+        setting = self.setting
+        outputs = self._pass[0][..., 0, :]
+        return certify(setting.reduced, self.snapshot, outputs, self._log_scale, setting.multiplicity, BLOCK)
 
     def _of_own_class(self, values: Floats) -> Floats:
         """(…, k, n') -> (…, n'): each sample's entry for its own class"""

@@ -55,7 +55,11 @@ class Selection:
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
         observe = scenario.observe
-        applicable = {name: observable for name, observable in OBSERVABLES.items() if observable.applies(setting)}
+        applicable = {
+            name: observable
+            for name, observable in OBSERVABLES.items()
+            if observable.applies(setting) and not (observable.group and scenario.is_ensemble)
+        }
         if observe.variables == "default":
             chosen = [
                 observable
@@ -175,9 +179,10 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What was kept. time (T,); variables: name -> (T, …); numerics: name -> (T,); kept_weights (S,): indices into time;
-    direction (S, m, d) and bias (S, m): the weights at those instants, divided by exp(log_norm); upper: those of the layers
-    above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network of any depth."""
+    """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
+    kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
+    exp(log_norm); upper: those of the layers above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network
+    of any depth."""
 
     time: Floats
     variables: dict[str, Floats]
@@ -186,6 +191,7 @@ class Trajectory:
     direction: Floats
     bias: Floats
     upper: tuple[Floats, ...] = ()
+    log10_time: Floats | None = None
 
     def __add__(self, later: Trajectory) -> Trajectory:
         """With what followed, whose first instant is the last one of this."""
@@ -202,6 +208,7 @@ class Trajectory:
             upper=tuple(
                 np.concatenate([kept, more[after]]) for kept, more in zip(self.upper, later.upper, strict=True)
             ),
+            log10_time=_joined(self.log10_time, later.log10_time),
         )
 
     def parted(self, instants: int) -> tuple[Trajectory, Trajectory]:
@@ -219,7 +226,12 @@ class Trajectory:
             direction=self.direction[weights],
             bias=self.bias[weights],
             upper=tuple(layer[weights] for layer in self.upper),
+            log10_time=None if self.log10_time is None else self.log10_time[instants],
         )
+
+
+def _joined(first: Floats | None, later: Floats | None) -> Floats | None:
+    return None if first is None or later is None else np.concatenate([first, later[1:]])
 
 
 @dataclass
@@ -236,15 +248,17 @@ class Recorder:
     before: Mapping[str, int] = field(default_factory=dict)
     _times: list[float] = field(default_factory=list)
     _last: float = math.nan
+    _log10_times: list[float] = field(default_factory=list)
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
     _latest: Snapshot | None = None
+    _residual: float = math.nan
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
     def last_time(self) -> float:
-        return self._last
+        return self._log10_times[-1] if self._log10_times else self._last
 
     @property
     def phase(self) -> str:
@@ -258,6 +272,11 @@ class Recorder:
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
+    def residual(self) -> float:
+        """Of the KKT conditions at the latest kept instant; nan before the first."""
+        return self._residual
+
+    @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
         return self._log_losses[1]
@@ -268,6 +287,8 @@ class Recorder:
         instant = Instant(self.setting, Snapshot.stack([snapshot]))
         log_loss = float(instant.log_loss[0])
         self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
+        if self.scenario.flow.until.kkt is not None:
+            self._residual = float(instant.certificate.residual[0])
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:
@@ -275,10 +296,18 @@ class Recorder:
         due = len(self._times) % _stride(self.scenario) == 0
         self._weights.append(self._lifted(snapshot) if due else None)
         self._times.append(float(snapshot.time))
+        if snapshot.log10_time is not None:
+            self._log10_times.append(float(snapshot.log10_time))
         self._latest = snapshot
 
     def thin(self) -> None:
-        kept: list[list[Any]] = [self._times, self._weights, *self._variables.values(), *self._numerics.values()]
+        kept: list[list[Any]] = [
+            self._times,
+            self._log10_times,
+            self._weights,
+            *self._variables.values(),
+            *self._numerics.values(),
+        ]
         for values in kept:
             del values[1::2]
         stride = _stride(self.scenario)
@@ -300,6 +329,7 @@ class Recorder:
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
             time=np.array(self._times),
+            log10_time=np.array(self._log10_times) if self._log10_times else None,
             variables={name: np.array(values) for name, values in self._variables.items()},
             numerics={name: np.array(values) for name, values in self._numerics.items()},
             kept_weights=np.array(indices, dtype=np.int64),
@@ -320,6 +350,7 @@ class Recorder:
         end = len(kept.time) - drop_last
         self._times = list(kept.time[:end])
         self._last = self._times[-1] - self.origin if end else math.nan
+        self._log10_times = list(kept.log10_time[:end]) if kept.log10_time is not None else []
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end

@@ -13,6 +13,7 @@ from . import features
 from .decomposition import cluster_coefficients, noise_coefficients
 from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
+from .kkt import SUPPORT, certifiable
 from .regions import activation_region, feature_change
 from .xor import C0, almost_orthogonality, captures, neuron_alignment
 
@@ -24,6 +25,7 @@ _TWO_LAYERS = "two layers: neurons that have an output weight each"
 _SIGNED = "clusters, and two layers: neurons that have an output weight each"
 _CODED = 'data of kind "sparse_coding"'
 _LABELLED = "targets +1/-1 or an output for every cluster"
+_MARGINS = "a single seed, a homogeneous network, targets +1/-1, and the logistic or the exponential loss"
 _XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
 
@@ -32,7 +34,7 @@ class Observable:
     """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
     theirs, so it counts axes from the last one. applies: whether a problem has it.
     companion: left out by default unless tiny weights make its linear partner underflow. on_request: kept only where it is
-    named. needs: what `applies` asks for, in words."""
+    named. needs: what `applies` asks for, in words. group: of the result's, where it is not the root."""
 
     name: str
     dims: tuple[str, ...]
@@ -43,6 +45,17 @@ class Observable:
     companion: bool = False
     on_request: bool = False
     needs: str = ""
+    group: str = ""
+
+
+def _certifiable(setting: Setting) -> bool:
+    return certifiable(setting.problem)
+
+
+def _of_kkt(
+    name: str, long_name: str, value: Callable[[Instant], Floats], dims: tuple[str, ...] = (), on_request: bool = False
+) -> Observable:
+    return Observable(name, dims, long_name, value, _certifiable, on_request=on_request, needs=_MARGINS, group="kkt")
 
 
 def _clusters(setting: Setting) -> bool:
@@ -421,6 +434,47 @@ _OBSERVABLES = (
         _two_layers,
         on_request=True,
         needs=_TWO_LAYERS,
+    ),
+    _of_kkt(
+        "normalised_margin",
+        "smallest margin divided by |theta|^L, with f(c theta) = c^L f(theta)",
+        lambda instant: instant.certificate.normalised_margin,
+    ),
+    _of_kkt(
+        "smoothed_margin",
+        "normalised margin of a single sample that would have the whole loss",
+        lambda instant: instant.certificate.smoothed_margin,
+    ),
+    _of_kkt(
+        "gradient_cosine",
+        "cosine between theta and minus the gradient of the loss",
+        lambda instant: instant.certificate.gradient_cosine,
+    ),
+    _of_kkt(
+        "kkt_epsilon",
+        "distance of theta from sum lambda_i grad q_i, at smallest margin 1",
+        lambda instant: instant.certificate.epsilon,
+    ),
+    _of_kkt(
+        "kkt_delta",
+        "largest lambda_i (q_i - 1), at smallest margin 1",
+        lambda instant: instant.certificate.delta,
+    ),
+    _of_kkt(
+        "kkt_residual",
+        "the larger of kkt_epsilon / |theta| and kkt_delta / |theta|^2, at smallest margin 1",
+        lambda instant: instant.certificate.residual,
+    ),
+    _of_kkt(
+        "support",
+        f"samples whose multiplier is at least {SUPPORT:g} of the largest",
+        lambda instant: np.asarray(instant.certificate.support @ instant.setting.multiplicity),
+    ),
+    _of_kkt(
+        "multiplier",
+        "lambda_i, the sample's multiplier, at smallest margin 1",
+        lambda instant: instant.certificate.multiplier,
+        dims=("sample",),
     ),
 )
 

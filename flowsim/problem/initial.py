@@ -11,7 +11,7 @@ from ..scenario import Scenario
 from ..scenario.init import Nudged
 from ..scenario.model import Linear, Mlp, SymmetricRelu
 from .data import Samples
-from .data.samples import Floats
+from .data.samples import Floats, Integers
 from .streams import stream
 
 
@@ -38,22 +38,14 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     shape = stream(seed, "initialisation").standard_normal((neurons, samples.inputs.shape[1] + model.bias))
     if init.shape == "sphere":
         shape /= np.linalg.norm(shape, axis=1, keepdims=True)
+    sign = _signs(scenario, samples)
     if isinstance(init, Nudged):
-        _nudge(shape, init.nudge, samples, scenario)
+        _nudge(shape, sign if init.toward == "own" else None, init.nudge, samples, scenario)
     norm = np.linalg.norm(shape, axis=1)
     log_norm = np.log(init.scale) + np.log(norm)
     if isinstance(model, Mlp):
         upper = _upper(scenario, model, samples)
-        return Weights(shape / norm[:, None], log_norm, np.zeros(neurons), np.full(neurons, -np.inf), upper)
-    classes = scenario.loss.kind == "cross_entropy"
-    signs = init.signs or ("positive" if classes else "random")
-    if signs == "positive" or isinstance(model, Linear | SymmetricRelu):
-        sign = np.ones(neurons)
-    elif signs == "half":
-        of_output = neurons // (len(samples.centers) if classes else 1)
-        sign = np.where(np.arange(neurons) % of_output < (of_output + 1) // 2, 1.0, -1.0)
-    else:
-        sign = stream(seed, "initialisation.signs").choice([1.0, -1.0], size=neurons)
+        return Weights(shape / norm[:, None], log_norm, sign, np.full(neurons, -np.inf), upper)
     if model.output_weight is not None:
         output_log = np.full(neurons, np.log(model.output_weight))
     elif init.balanced:
@@ -62,6 +54,20 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
         size = np.abs(stream(seed, "initialisation.output").standard_normal(neurons))
         output_log = np.log(init.scale) + np.log(size)
     return Weights(shape / norm[:, None], log_norm, sign, output_log)
+
+
+def _signs(scenario: Scenario, samples: Samples) -> Floats:
+    """(m,): sign of each neuron's output weight; 0 in a network of several layers, where it has none of its own"""
+    neurons, classes = scenario.model.neurons, scenario.loss.kind == "cross_entropy"
+    if isinstance(scenario.model, Mlp):
+        return np.zeros(neurons)
+    signs = scenario.init.signs or ("positive" if classes else "random")
+    if signs == "positive" or isinstance(scenario.model, Linear | SymmetricRelu):
+        return np.ones(neurons)
+    if signs == "half":
+        of_output = neurons // (len(samples.centers) if classes else 1)
+        return np.where(np.arange(neurons) % of_output < (of_output + 1) // 2, 1.0, -1.0)
+    return stream(scenario.single_seed, "initialisation.signs").choice([1.0, -1.0], size=neurons)
 
 
 def _upper(scenario: Scenario, model: Mlp, samples: Samples) -> tuple[Floats, ...]:
@@ -79,20 +85,36 @@ def _upper(scenario: Scenario, model: Mlp, samples: Samples) -> tuple[Floats, ..
     return tuple(layers)
 
 
-def _nudge(shape: Floats, nudge: float, samples: Samples, scenario: Scenario) -> None:
+def _nudge(shape: Floats, sign: Floats | None, nudge: float, samples: Samples, scenario: Scenario) -> None:
     """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1), at each neuron's own scale.
 
     mu is stretched to the neuron's norm: the paper's non-degeneracy gap of about `nudge` comes about only where both have
-    the same norm; against a gaussian row, sqrt(d) times longer, a unit centre would change nothing.
+    the same norm; against a gaussian row, sqrt(d) times longer, a unit centre would change nothing. With the neurons'
+    signs, mu is one of those with the label of the neuron's sign.
     """
     if not len(samples.centers):
         raise scenario.error(("init.shape", '"nudged" needs cluster centres, which this table does not have'))
     length = np.linalg.norm(samples.centers, axis=1, keepdims=True)
     if not length.all():
         raise scenario.error(("init.shape", '"nudged" needs centres to move to; this table has one at the origin'))
-    chosen = stream(scenario.single_seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
+    if sign is None:
+        chosen = stream(scenario.single_seed, "initialisation.nudge").integers(len(samples.centers), size=len(shape))
+    else:
+        chosen = _own(sign, samples, scenario)
     features = samples.centers.shape[1]
     toward = (samples.centers / length)[chosen]
     norm = np.linalg.norm(shape, axis=1, keepdims=True)
     shape *= 1 - nudge
     shape[:, :features] += nudge * norm * toward
+
+
+def _own(sign: Floats, samples: Samples, scenario: Scenario) -> Integers:
+    """(m,): for every neuron a centre with the label of its sign, each centre in turn."""
+    chosen = np.zeros(len(sign), dtype=np.int64)
+    for label in (1, -1):
+        neurons, own = np.flatnonzero(sign == label), np.flatnonzero(samples.cluster_label == label)
+        if len(neurons) and not len(own):
+            wrong = f'"own" needs a centre labelled {label:+d}, for the neurons of that sign'
+            raise scenario.error(("init.toward", wrong))
+        chosen[neurons] = np.resize(own, len(neurons))
+    return chosen

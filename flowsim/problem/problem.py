@@ -119,6 +119,11 @@ class Problem:
         return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
 
     @property
+    def total_degree(self) -> float:
+        """L: the output's degree of homogeneity in what is trained; of tanh, that of small neurons."""
+        return self.activation.homogeneity + self.trained_output
+
+    @property
     def regularized(self) -> bool:
         return self.square_decay > 0 or self.cubic_decay > 0
 

@@ -11,6 +11,9 @@ import xarray as xr
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..analysis.scaling import Law
+    from .sweeps import DrawnScaling
+
 # the rest is imported where it is used: this module is loaded while xarray is, which may be while they are
 
 
@@ -53,6 +56,13 @@ class FlowAccessor:
         from ..analysis.phases import target_cosine
 
         return target_cosine(self._dataset)
+
+    def scaling(self, name: str, over: str, law: Law = "power", confidence: float = 0.95) -> DrawnScaling:
+        """The slope of a number of a sweep over a swept key; :func:`flowsim.analysis.scaling.scaling` says more."""
+        from ..analysis.scaling import scaling
+        from .sweeps import DrawnScaling
+
+        return DrawnScaling(**vars(scaling(self._dataset, name, over, law, confidence)))
 
     def _repr_html_(self) -> str:
         from ..analysis.notebook import phase_table

@@ -28,6 +28,7 @@ KINDS = {
     "norms": "norms of the neurons over time",
     "mass": "mass of every cluster over time",
     "loss": "training loss over time",
+    "kkt": "distance from a KKT point of the margin problem over time",
     "margins": "distribution of the samples' margins over time",
     "loss_derivatives": "distribution of the samples' loss derivatives over time",
     "boundary": "samples and decision boundary at an instant, of data in two dimensions",

@@ -10,6 +10,7 @@ import xarray as xr
 
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
+from ..problem.data.samples import Integers
 from ..scenario import Scenario, referenced_files
 
 #: name -> long name, of everything in the root group that is not an observable
@@ -17,6 +18,7 @@ COORDINATES = {
     "seed": "seed of the member",
     "time": "flow time",
     "stage": "stage of the run that led to the instant",
+    "log10_time": "log10 of flow time",
     "iteration": "iteration of descent; time is step x iteration",
     "step": "step size of descent",
     "neuron_sign": "sign of the neuron's output weight at time 0",
@@ -28,6 +30,7 @@ COORDINATES = {
     "clean_label": "training label of the sample before label noise; only where labels are noisy",
     "sample_cluster": "cluster of the sample; -1 where unknown",
     "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
+    "snapshot_log10_time": "log10 of the time at which the weights are kept",
     "quantile": "share of the cluster's samples below the value",
 }
 WEIGHTS = {
@@ -36,11 +39,13 @@ WEIGHTS = {
 }
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
 LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
+GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "time": ("time",),
     "stage": ("time",),
+    "log10_time": ("time",),
     "iteration": ("time",),
     "step": (),
     "neuron_sign": ("neuron",),
@@ -51,6 +56,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "clean_label": ("sample",),
     "sample_cluster": ("sample",),
     "snapshot": ("snapshot",),
+    "snapshot_log10_time": ("snapshot",),
     "quantile": ("quantile",),
     "direction": ("snapshot", "neuron", "feature"),
     "bias_weight": ("snapshot", "neuron"),
@@ -80,10 +86,14 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
     known: as `coordinates` gives them. Of an ensemble they have `seed` too, and what differs between the members, the
     trajectory's arrays included, has a leading axis over them. bias: whether neurons have one.
     """
-    variables = _observed(trajectory.variables, known, ("seed", "time") if "seed" in known else ("time",))
+    variables = _observed(_in_group(trajectory, ""), known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
+    if trajectory.log10_time is not None:
+        found["log10_time"] = trajectory.log10_time
     if len(trajectory.kept_weights):
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
+        if trajectory.log10_time is not None:
+            found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
         variables["direction"] = _named("direction", trajectory.direction)
         if bias:
             variables["bias_weight"] = _named("bias_weight", trajectory.bias)
@@ -116,6 +126,12 @@ def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
             matrices = np.concatenate([matrices, dataset[bias].values[..., None]], axis=-1)
         upper.append(matrices)
     return tuple(upper)
+
+
+def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
+    """The observables that have a group of their own, by its path."""
+    names = {OBSERVABLES[_plain(name)].group for name in trajectory.variables} - {""}
+    return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
 
 
 def with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any = None) -> xr.Dataset:
@@ -167,22 +183,34 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     return xr.Dataset(variables)
 
 
+def snapshot_index(dataset: xr.Dataset) -> Integers:
+    """Where along `time` the weights were kept."""
+    if "snapshot" not in dataset:
+        return np.zeros(0, dtype=np.int64)
+    kept = "log10_time" if "log10_time" in dataset.coords else "time"
+    snapshots = dataset["snapshot" if kept == "time" else f"snapshot_{kept}"]
+    return np.searchsorted(dataset[kept].values, snapshots.values).astype(np.int64)
+
+
 def trajectory_of(tree: xr.DataTree) -> Trajectory:
     """The trajectory that a result holds: the inverse of `root` and `numerics`."""
     dataset = tree.to_dataset()
     time = dataset["time"].values
-    snapshots = dataset["snapshot"].values if "snapshot" in dataset else np.zeros(0)
+    log10_time = dataset["log10_time"].values if "log10_time" in dataset.coords else None
+    kept_weights = snapshot_index(dataset)
     neurons, features = dataset.sizes["neuron"], dataset.sizes.get("feature", 0)
-    none = np.zeros((len(snapshots), neurons))
+    none = np.zeros((len(kept_weights), neurons))
     return Trajectory(
         time=time,
+        log10_time=log10_time,
         variables={
             str(name): array.values
-            for name, array in dataset.data_vars.items()
-            if str(name).removesuffix(QUANTILE_SUFFIX) in OBSERVABLES
+            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for name, array in found.data_vars.items()
+            if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
-        kept_weights=np.searchsorted(time, snapshots).astype(np.int64),
+        kept_weights=kept_weights,
         direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
         upper=upper_of(dataset),
@@ -194,12 +222,21 @@ def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tupl
     quantiles = ("cluster", "quantile") if "cluster_label" in known else ("quantile",)
     found = {}
     for name, values in variables.items():
-        observable = OBSERVABLES[name.removesuffix(QUANTILE_SUFFIX)]
+        observable = OBSERVABLES[_plain(name)]
         dims, long_name = observable.dims, observable.long_name
         if name != observable.name:
             dims, long_name = quantiles, f"quantiles over a cluster's samples of the {long_name}"
         found[name] = _variable((*over, *dims), values, long_name, observable.units)
     return found
+
+
+def _in_group(trajectory: Trajectory, group: str) -> dict[str, Any]:
+    return {name: values for name, values in trajectory.variables.items() if OBSERVABLES[_plain(name)].group == group}
+
+
+def _plain(name: str) -> str:
+    """The observable that a variable is of."""
+    return name.removesuffix(QUANTILE_SUFFIX)
 
 
 def _named(name: str, values: Any) -> xr.Variable:

@@ -25,6 +25,13 @@ Name = Literal[
     "frei_2022.lemma_4_10",
     "frei_2022.proposition_3_2",
     "frei_2022.theorem_3_1",
+    "frei_vardi_2023",
+    "frei_vardi_2023.assumption_2_2",
+    "frei_vardi_2023.lemma_2_1",
+    "frei_vardi_2023.theorem_2_1",
+    "frei_vardi_2023.theorem_3_1",
+    "frei_vardi_2023.theorem_4_1",
+    "frei_vardi_2023.theorem_4_2",
     "li_2025",
     "li_2025.lemma_5_1",
     "li_2025.lemma_5_2",
@@ -35,6 +42,20 @@ Name = Literal[
     "li_2025.theorem_4_5",
     "li_2025.theorem_4_6",
     "li_2025.theorem_4_7",
+    "min_vidal_2025",
+    "min_vidal_2025.assumption_2",
+    "min_vidal_2025.corollary_1",
+    "min_vidal_2025.lemma_4",
+    "min_vidal_2025.lemma_7",
+    "min_vidal_2025.lemma_8",
+    "min_vidal_2025.lemma_13",
+    "min_vidal_2025.lemma_16",
+    "min_vidal_2025.lemma_17",
+    "min_vidal_2025.proposition_1",
+    "min_vidal_2025.proposition_2",
+    "min_vidal_2025.proposition_3",
+    "min_vidal_2025.proposition_4",
+    "min_vidal_2025.theorem_1",
 ]
 
 
@@ -89,6 +110,11 @@ class Evaluate(Section):
     )
     robustness: Robustness | None = Field(None, description="robust accuracy against radius, under attacks")
     distance: Distance | None = Field(None, description="the distance to an ideal classifier, up to scale")
+
+    limit: bool = Field(
+        False,
+        description="find the KKT point that the flow ends at, from where it stopped, and write it as the group limit",
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Evaluate:

@@ -114,6 +114,8 @@ def _closest(word: str, options: Iterable[str]) -> str | None:
 def _dotted(path: KeyPath) -> str:
     text = ""
     for part in path:
+        if isinstance(part, str) and "." in part:
+            part = f'"{part}"'
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
@@ -183,7 +185,7 @@ def _owners(location: KeyPath) -> str:
 
 def _unknown_key(location: KeyPath) -> str:
     chosen, _ = _sections_at(location[:-1])
-    allowed = sorted({name for section in chosen for name in section.model_fields})
+    allowed = sorted({field.alias or name for section in chosen for name, field in section.model_fields.items()})
     return f"unknown key; {nearest(str(location[-1]), allowed)}allowed: {', '.join(allowed)}"
 
 

@@ -37,6 +37,10 @@ class Until(Section):
     alignment: float | None = Field(
         None, gt=0, lt=1, description="every targeted neuron's cosine with its target centre reaches this value"
     )
+    kkt: Positive | None = Field(
+        None,
+        description="the residual of the KKT conditions, `kkt_residual`, falls to this value at an instant that is kept",
+    )
     steps: Count | None = Field(None, description="accepted solver steps; beside other conditions, a budget")
 
     @model_validator(mode="after")
@@ -97,16 +101,20 @@ class Flow(Section):
     engine: Literal["auto", "diffrax", "numba"] = Field(
         "auto", description="what integrates; flowsim check says what auto chose"
     )
-    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "kvaerno5"] = Field(
+    solver: Literal["auto", "tsit5", "dopri5", "dopri8", "dop853", "rkc2", "kvaerno5"] = Field(
         "auto",
-        description="tsit5 and dopri5: Runge-Kutta pairs of order 5; dopri8 and dop853: of order 8; kvaerno5 is "
-        "implicit and for small stiff problems",
+        description="tsit5 and dopri5: Runge-Kutta pairs of order 5; dopri8 and dop853: of order 8; rkc2: stabilised, "
+        "of order 2, for stiff flows; kvaerno5 is implicit and for small stiff problems",
     )
     coordinates: Literal["auto", "polar", "cartesian"] = Field(
         "auto",
         description="polar: direction, log norm and output weight of each neuron; cartesian: the weights themselves",
     )
-    clock: Literal["auto", "time"] = Field("auto", description="the independent variable of the solver")
+    clock: Literal["auto", "time", "loss"] = Field(
+        "auto",
+        description='the independent variable of the solver; "loss" slows time down as the loss falls: logistic, '
+        "exponential and cross_entropy then fall to any log10_loss",
+    )
     precision: Literal["float64", "mixed"] = Field(
         "float64", description='"mixed" computes the two matrix products in float32 and everything else in float64'
     )
@@ -165,7 +173,7 @@ class Flow(Section):
             yield Broken("until", "batches that are drawn anew have no training loss to end at", ("fresh",))
         endless = "until" not in self.model_fields_set or set(self.until.goals) == {"steps"}
         if self.iterations is None and endless:
-            named = "until names a time, loss, log10_loss or alignment"
+            named = "until names a time, loss, log10_loss, alignment or kkt"
             yield Broken("iterations", f"required with {descent}, unless {named}", ("method", "until"))
         for key, unset in OF_THE_FLOW.items():
             if key in self.model_fields_set and getattr(self, key) != unset:

@@ -36,6 +36,9 @@ class Nudged(Shape):
 
     shape: Literal["nudged"]
     nudge: Fraction = Field(0.05, description="w <- w + nudge (mu - w), the centre mu stretched to the norm of w")
+    toward: Literal["any", "own"] = Field(
+        "any", description='"any" draws mu from all centres; "own" takes those of the neuron\'s own sign in turn'
+    )
 
 
 Init = Annotated[Gaussian | Sphere | Nudged, Field(discriminator="shape")]

@@ -47,6 +47,14 @@ def loads(
     return _validated(Source(text, name, Path(folder), locate(text)), raw, overrides or {})
 
 
+def of_values(values: dict[str, Any], folder: str | PathLike[str] = "") -> Scenario:
+    """The scenario with these values, as ``tomllib`` reads them; its text is written anew, without comments."""
+    import tomlkit
+
+    text = tomlkit.dumps(values)
+    return _validated(Source(text, "", Path(folder), locate(text)), values, {})
+
+
 def with_seeds(scenario: Scenario, seeds: Iterable[int]) -> Scenario:
     """The scenario as an ensemble of these seeds, its text included. Raises ScenarioError where it cannot be one."""
     return _validated(scenario.source, tomllib.loads(scenario.source.text), {"seed": list(seeds)})

@@ -15,6 +15,14 @@ class Regularizer(Section):
     square: NonNegative = Field(0.0, description="weight decay: shrinks w_j at the rate square")
     cubic: NonNegative = Field(0.0, description="shrinks w_j at the rate cubic |w_j|")
 
+    @property
+    def used(self) -> bool:
+        return self.square > 0 or self.cubic > 0
+
+
+#: Losses that are never 0: their flow goes on for ever, and its direction to a KKT point of the largest margin.
+MARGIN_LOSSES = ("logistic", "exponential")
+
 
 class Loss(Section):
     """Per sample: square (f - y)^2 / 2, logistic log(1 + exp(-y f)), exponential exp(-y f), cross_entropy

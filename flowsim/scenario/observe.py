@@ -45,6 +45,14 @@ Name = Literal[
     "winners_kept",
     "initial_cosine",
     "active_share",
+    "normalised_margin",
+    "smoothed_margin",
+    "gradient_cosine",
+    "kkt_epsilon",
+    "kkt_delta",
+    "kkt_residual",
+    "support",
+    "multiplier",
 ]
 
 

@@ -17,10 +17,11 @@ from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow, Stage
 from .init import Gaussian, Init, Nudged
-from .loss import Loss
+from .loss import MARGIN_LOSSES, Loss
 from .model import Linear, Mlp, Model, Prelu, SymmetricRelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
+from .sweep import Sweep
 
 #: Discriminators that a scenario may leave out, with the value they then have; that of a network's activation goes with
 #: the kind "two_layer" alone.
@@ -69,6 +70,7 @@ class Scenario(Section):
     )
     observe: Observe = Observe()
     evaluate: Evaluate = Evaluate()
+    sweep: Sweep = Sweep()
 
     _source: Source = PrivateAttr(default_factory=Source)
 
@@ -98,13 +100,37 @@ class Scenario(Section):
         yield from self._broken_by_kind()
         yield from self._broken_distance()
         yield from self._broken_robustness()
+        yield from self._broken_kkt()
+        yield from self._broken_clock()
         if any(part.flow.descends and part.open_ended for part in self.stages) and self.observe.spacing == "log":
-            unknown = '"log" needs to know the last iteration; use "linear" where loss or alignment may end descent'
+            unknown = (
+                '"log" needs to know the last iteration; use "linear" where loss, alignment or kkt may end descent'
+            )
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
         yield from self._broken_stages()
         yield from self._broken_regularizer()
         if self.is_ensemble:
             yield from self._broken_ensemble()
+        if self.is_ensemble and self.sweep.keys and "seed" not in self.sweep.keys:
+            single = "a point of a sweep has a single seed; move the array to sweep.grid"
+            yield Broken("seed", single, ("sweep",))
+
+    def _broken_clock(self) -> Iterator[Broken]:
+        """The loss clock follows the loss of the data themselves, in a single flow, down to 0."""
+        for key, flow in self.flows():
+            if flow.clock != "loss":
+                continue
+            if self.loss.kind == "square":
+                endless = '"loss" is for losses that fall for ever: logistic, exponential or cross_entropy; use "time"'
+                yield Broken(f"{key}.clock", endless, ("loss.kind",))
+            if isinstance(flow, Stage):
+                yield Broken(f"{key}.clock", '"loss" is not for runs in stages; use "time"', ("stage",))
+            if isinstance(self.model, SymmetricRelu):
+                timed = f'"loss" is not for model.kind = "{self.model.kind}", whose threshold goes by time; use "time"'
+                yield Broken(f"{key}.clock", timed, ("model.kind",))
+            if self.loss.regularizer.used:
+                kept = '"loss" is not for a loss with a regularizer, which never falls to 0; use "time"'
+                yield Broken(f"{key}.clock", kept, ("loss.regularizer",))
 
     def _broken_stages(self) -> Iterator[Broken]:
         if self.stage and "flow" in self.model_fields_set:
@@ -115,7 +141,7 @@ class Scenario(Section):
         for index, name in enumerate(names):
             if name in names[:index]:
                 yield Broken(f"stage[{index}].name", f'"{name}" is named twice')
-        for key, flow in self._flows():
+        for key, flow in self.flows():
             attack = flow.attack if isinstance(flow, Stage) else None
             if flow.fresh and self.data.kind not in DRAWN:
                 yield Broken(
@@ -130,7 +156,7 @@ class Scenario(Section):
     def _broken_symmetric(self, model: SymmetricRelu) -> Iterator[Broken]:
         """What the engines can do with a threshold that changes with time."""
         reads = ("model.kind",)
-        for key, flow in self._flows():
+        for key, flow in self.flows():
             if flow.descends:
                 if model.noise == "sampled" and (flow.until.loss is not None or flow.until.log10_loss is not None):
                     yield Broken(f"{key}.until", 'with model.noise = "sampled" there is no one loss to end at', reads)
@@ -145,8 +171,7 @@ class Scenario(Section):
                 yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
 
     def _broken_regularizer(self) -> Iterator[Broken]:
-        used = self.loss.regularizer.square or self.loss.regularizer.cubic
-        if used and isinstance(self.model, Mlp):
+        if self.loss.regularizer.used and isinstance(self.model, Mlp):
             yield Broken("loss.regularizer", 'not for model.kind = "mlp"', ("model.kind",))
 
     def _broken_supervision(self) -> Iterator[Broken]:
@@ -156,6 +181,10 @@ class Scenario(Section):
             yield Broken("loss.kind", wrong, ("data.supervision",))
         if classes and not by_cluster:
             yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
+        if classes and getattr(self.init, "toward", "any") == "own":
+            yield Broken(
+                "init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",)
+            )
         clusters = self.data.clusters
         if classes and clusters is not None and isinstance(self.model, TwoLayer):
             for problem in class_problems(clusters, self.model.width):
@@ -193,14 +222,17 @@ class Scenario(Section):
                 f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
             )
             yield Broken("init.scale", tiny, ("model",))
-        if self.flow.until.alignment is not None:
-            yield Broken("flow.until.alignment", f"{given}, whose neurons have no target clusters", reads)
-        if self.flow.coordinates == "polar":
-            yield Broken("flow.coordinates", f'"polar" is {given}; use "cartesian"', reads)
-        if self.flow.engine == "numba":
-            yield Broken("flow.engine", f'"numba" is {given}; use "diffrax"', reads)
-        if self.flow.solver == "kvaerno5":
-            yield Broken("flow.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
+        for key, flow in self.flows():
+            if flow.until.alignment is not None:
+                yield Broken(f"{key}.until.alignment", f"{given}, whose neurons have no target clusters", reads)
+            if flow.coordinates == "polar":
+                yield Broken(f"{key}.coordinates", f'"polar" is {given}; use "cartesian"', reads)
+            if flow.engine == "numba":
+                yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
+            if flow.clock == "loss":
+                yield Broken(f"{key}.clock", f'"loss" is {given}; use "time"', reads)
+            if flow.solver == "kvaerno5":
+                yield Broken(f"{key}.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
         if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":
             only = f'with "cross_entropy" {given}'
             yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
@@ -234,6 +266,28 @@ class Scenario(Section):
         if self.is_ensemble:
             yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
 
+    def _broken_kkt(self) -> Iterator[Broken]:
+        """There is a KKT point to go to only for homogeneous networks and losses of margins."""
+        flows = list(self.flows())
+        asked = [(f"{key}.until.kkt", flow) for key, flow in flows if flow.until.kkt is not None]
+        if self.evaluate.limit:
+            asked.append(("evaluate.limit", flows[-1][1]))
+        for key, flow in asked:
+            if self.loss.kind not in MARGIN_LOSSES:
+                only = f'needs loss.kind = "logistic" or "exponential", not "{self.loss.kind}"'
+                yield Broken(key, only, ("loss.kind",))
+            if getattr(self.model, "activation", None) == "tanh":
+                yield Broken(key, "needs a homogeneous network, and tanh makes none", ("model.activation",))
+            if isinstance(self.model, SymmetricRelu):
+                none = f'needs a homogeneous network, and model.kind = "{self.model.kind}" is none'
+                yield Broken(key, none, ("model.kind",))
+            if self.loss.regularizer.used:
+                yield Broken(key, "needs a loss without a regularizer", ("loss.regularizer",))
+            if flow.fresh or (isinstance(flow, Stage) and flow.attack is not None):
+                yield Broken(key, "needs a flow on the samples themselves, without attack or fresh batches")
+            if self.is_ensemble:
+                yield Broken(key, "is for a run of a single seed, not an ensemble", ("seed",))
+
     def _broken_ensemble(self) -> Iterator[Broken]:
         first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}
         for index, seed in enumerate(self.seeds):
@@ -247,7 +301,7 @@ class Scenario(Section):
         if self.evaluate.claims:
             yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
-    def _flows(self) -> Iterator[tuple[str, Flow]]:
+    def flows(self) -> Iterator[tuple[str, Flow]]:
         """(key, section) of every flow."""
         yield from ((f"stage[{index}]", stage) for index, stage in enumerate(self.stage))
         if not self.stage:
@@ -263,14 +317,14 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        flows = [flow for _, flow in self._flows()]
+        flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
         return all(flow.reduce for flow in flows) and not moved
 
     @property
     def merge(self) -> bool:
         """Whether equal samples may be merged: no flow draws batches among single ones."""
-        return all(flow.merge and flow.method != "sgd" for _, flow in self._flows())
+        return all(flow.merge and flow.method != "sgd" for _, flow in self.flows())
 
     @property
     def is_ensemble(self) -> bool:

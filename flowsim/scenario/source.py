@@ -12,8 +12,9 @@ KeyPath = tuple[str | int, ...]
 
 
 def path_of(key: str) -> KeyPath:
-    """The path that a dotted key names: ``a.b[1]`` is ("a", "b", 1)."""
-    return tuple(int(part[1:-1]) if part.startswith("[") else part for part in re.findall(r"[^.\[\]]+|\[\d+\]", key))
+    """The path that a dotted key names: ``a.b[1]`` is ("a", "b", 1), and ``a."b.c"`` is ("a", "b.c")."""
+    parts = re.findall(r'"[^"]*"|[^.\[\]]+|\[\d+\]', key)
+    return tuple(int(part[1:-1]) if part.startswith("[") else part.strip('"') for part in parts)
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import xarray as xr
 
-from ..analysis.robustness import TwoLayer, network_of, weights_of
+from ..analysis.kkt import Limit, angle, find
+from ..analysis.robustness import TwoLayer, network_of
 from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import OBSERVABLES, Instant, Setting
 from ..problem import Problem, fresh
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
+from ..results.weights import weights_of
 from ..scenario import Scenario
 
 #: Test samples, or as many as have so many numbers.
@@ -27,12 +29,14 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Evidence:
-    """trajectory: the root group of a result. step: that of gradient descent, None for a flow."""
+    """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
+    share and takes long to find."""
 
     scenario: Scenario
     setting: Setting
     trajectory: xr.Dataset
     step: float | None = None
+    known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
@@ -57,6 +61,24 @@ class Evidence:
         if self.problem.activation.name != "relu":
             raise NotApplicable(f"it speaks of ReLU, and the activation is {self.problem.activation.name}")
         return network_of(self.setting, self.weights[-1])
+
+    @cached_property
+    def limit(self) -> Limit:
+        """The KKT point that the flow goes to."""
+        try:
+            return find(self.setting, self.weights[-1])
+        except UsageError as error:
+            raise NotApplicable(str(error)) from None
+
+    @property
+    def limit_network(self) -> TwoLayer:
+        """The limit in the original features."""
+        hidden, bias = self.setting.reduced.lift(self.limit.network.hidden)
+        return TwoLayer.of(hidden, bias, self.limit.network.output, self.problem.activation)
+
+    def angle_to_limit(self, index: int) -> float:
+        """Between the weights of a kept snapshot and the limit's, in rad."""
+        return angle(self.limit, self.weights[index])
 
     @cached_property
     def neuron_output(self) -> Integers:

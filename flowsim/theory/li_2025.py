@@ -6,6 +6,8 @@ of its class's centres; trained on the cluster, every neuron becomes one centre.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..analysis.robustness import TwoLayer
@@ -397,7 +399,7 @@ CLAIMS = {
         f"{PAPER}, equation (6)",
         "largest ratio of two loss derivatives at the kept instants after 0; e for 1 + o(1), as the gap's 1 allows",
         lambda evidence: _largest("loss_derivative_ratio", evidence),
-        float(np.e),
+        math.e,
         observables=("loss_derivative_ratio",),
     ),
     "lemma_5_5": Claim(

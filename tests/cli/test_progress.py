@@ -54,3 +54,18 @@ def test_a_resumed_run_starts_before_its_loss_is_known(monkeypatch):
     lines = shown(Terminal(), monkeypatch, "log10_loss = -10", [math.nan, 0.0, -math.log(10)])
     assert not any("nan%" in line for line in lines)
     assert " 10%|" in lines[-1]
+
+
+def test_on_the_loss_clock_powers_of_ten_are_shown_and_half_way_is_half_of_the_logarithm(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with ProgressBar(package.loads('[loss]\nkind = "exponential"\n[flow]\nuntil = { log10_loss = -1e6 }')) as bar:
+        for log10_loss in (0.0, -1e3):
+            log_time = -log10_loss
+            report = Report(
+                math.inf, 0.1, 7, 0, 9, reached="", stalled=False, finite=True, log10_time=log_time, clock=3.0
+            )
+            bar.show(report, log10_loss * math.log(10), "convergence")
+    last = [line for line in terminal.getvalue().split("\r") if line.strip()][-1]
+    assert "time 1e1000, loss 1e-1000, 7 steps" in last
+    assert " 53%|" in last  # log1p(1e3 log 10) / log1p(1e6 log 10)

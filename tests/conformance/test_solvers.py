@@ -17,7 +17,7 @@ from flowsim.engine.plan import SOLVERS
 from flowsim.engine.threads import one_blas_thread
 from flowsim.problem import build, reduce
 
-ORDERS = {"tsit5": 5, "dopri5": 5, "dopri8": 8, "dop853": 8, "kvaerno5": 5}
+ORDERS = {"tsit5": 5, "dopri5": 5, "dopri8": 8, "dop853": 8, "rkc2": 2, "kvaerno5": 5}
 EVERY_SOLVER = pytest.mark.parametrize(
     ("engine", "solver"),
     [(engine, solver) for engine, solvers in SOLVERS.items() for solver in solvers],

@@ -19,6 +19,18 @@ BLOCK = re.compile(r"^```(toml|shell|sh|python)\n(.*?)^```$", re.MULTILINE | re.
 
 #: Scenarios that pages speak of without showing them.
 SCENARIOS = {
+    "mysweep": """
+[data]
+samples = 24
+dimension = 8
+[model]
+width = 4
+[flow]
+until = { time = 20.0 }
+[sweep.grid]
+"data.noise.total" = [0.1, 0.2]
+seed = [0, 1]
+""",
     "mine": """
 [data]
 samples = 40

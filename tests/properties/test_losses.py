@@ -64,6 +64,18 @@ def test_the_derivative_pulls_towards_the_label_and_depends_on_the_margin_only(n
     assert pull == -target * abs(evaluate(LOSSES[name].derivative, margin, 1.0))
 
 
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+@given(margin=st.floats(-1e5, 1e5), target=signs)
+def test_the_relative_derivative_is_the_derivative_over_the_value_and_tends_to_minus_the_label(name, margin, target):
+    loss = LOSSES[name]
+    found = evaluate(loss.relative_derivative, target * margin, target)
+    if abs(margin) < 30:
+        ratio = evaluate(loss.derivative, target * margin, target) / evaluate(loss.value, target * margin, target)
+        assert found == pytest.approx(ratio, rel=1e-12)
+    if margin > 40:
+        assert found == pytest.approx(-target, rel=1e-15)
+
+
 class TestCrossEntropy:
     """(k, n) outputs of n = 1 sample."""
 
@@ -95,3 +107,11 @@ class TestCrossEntropy:
         assert self.of(self.loss.log_value, outputs, own) == pytest.approx(-margin, rel=1e-15)
         if margin < 700:
             assert self.of(self.loss.derivative, outputs, own)[own] == pytest.approx(-np.exp(-margin), rel=1e-12)
+
+    @given(outputs=some_outputs, own=st.integers(0, 1), margin=st.floats(40, 1e5))
+    def test_the_relative_derivative_is_the_derivative_over_the_value(self, outputs, own, margin):
+        found = self.of(self.loss.relative_derivative, outputs, own)
+        ratio = self.of(self.loss.derivative, outputs, own) / np.exp(self.of(self.loss.log_value, outputs, own))
+        np.testing.assert_allclose(found, ratio, rtol=1e-8, atol=1e-12)
+        far = self.of(self.loss.relative_derivative, np.where(np.arange(2) == own, margin, 0.0), own)
+        np.testing.assert_allclose(far, np.where(np.arange(2) == own, -1.0, 1.0), rtol=1e-15)

@@ -342,7 +342,7 @@ def third_waits(monkeypatch) -> Callable[[], None]:
 
 
 def test_one_engine_runs_members_side_by_side_the_other_has_threads_of_its_own(small, monkeypatch):
-    monkeypatch.setattr(ensemble, "_cores", lambda: 4)
+    monkeypatch.setattr(ensemble, "cores", lambda: 4)
     threads = {engine: Ensemble(Prepared(small(seed=[0], flow__engine=engine))).threads for engine in SOLVERS}
     assert threads == {"diffrax": 1, "numba": 4}
     monkeypatch.setattr(ensemble, "FLIGHT_BYTES", 1)

@@ -6,7 +6,7 @@ from .evaluation import check, evaluated, robustness
 from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
 from .layered import Layered
-from .trained import classifier_of, network_of, of_result, weights_of
+from .trained import classifier_of, network_of, of_result
 
 __all__ = [
     "IDEALS",
@@ -29,5 +29,4 @@ __all__ = [
     "power_classifier",
     "restricted",
     "robustness",
-    "weights_of",
 ]

@@ -17,6 +17,7 @@ from ...observe import Setting
 from ...problem import Problem, build, fresh, reduce
 from ...problem.data.samples import Floats, Integers
 from ...problem.streams import stream
+from ...results.weights import weights_of
 from ...scenario import Scenario, loads
 from ...scenario.data import DRAWN
 from ...scenario.evaluate import Robustness
@@ -24,7 +25,7 @@ from .attacks import Options, Target, attacked
 from .bounds import BOUNDS
 from .classifier import Classifier, OwnClass
 from .ideal import IDEALS, ideal_classifier
-from .trained import by_outputs, classifier_of, network_of, weights_of
+from .trained import by_outputs, classifier_of, network_of
 
 #: Training samples of each class that attacks aim at beside the centres, where these do not say all about the clusters.
 AIMED_AT = 32

@@ -9,43 +9,12 @@ import numpy as np
 import xarray as xr
 
 from ...engine import Snapshot
-from ...errors import UsageError
 from ...observe import Setting
 from ...problem import build, reduce
-from ...results.layout import upper_of
+from ...results.weights import weights_of
 from ...scenario import loads
 from .classifier import ByProbability, Classifier, TwoLayer
 from .layered import Layered
-
-
-def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
-    """The instants of a trajectory whose weights were kept, as many. Raises UsageError where there are none."""
-    for name in ("direction", "log_norm"):
-        if name not in trajectory:
-            raise UsageError(f"the weights were not kept ({name} is missing; see observe.snapshots)")
-    index = np.searchsorted(trajectory["time"].values, trajectory["snapshot"].values)
-    start = setting.problem.weights
-    shape = (len(index), len(start.output_log))
-    bias = trajectory["bias_weight"].values if "bias_weight" in trajectory else np.zeros(shape)
-    sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-    upper = upper_of(trajectory)
-    if setting.problem.trained_output and not upper:
-        if "output_weight" not in trajectory:
-            raise UsageError("the weights were not kept (output_weight is missing)")
-        output = trajectory["output_weight"].values[index]
-        sign = np.sign(output)
-        with np.errstate(divide="ignore"):
-            size = np.log(np.abs(output))
-        if "log_output_weight" in trajectory:
-            size = trajectory["log_output_weight"].values[index]
-    return Snapshot(
-        trajectory["snapshot"].values,
-        setting.reduced.lower(trajectory["direction"].values, bias),
-        trajectory["log_norm"].values[index],
-        sign,
-        size,
-        upper=upper,
-    )
 
 
 def network_of(setting: Setting, snapshot: Snapshot) -> TwoLayer:

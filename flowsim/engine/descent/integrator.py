@@ -131,4 +131,4 @@ class DescentIntegrator:
 
     def _empty(self) -> State:
         neurons, entries = self._start.shape
-        return State.empty(self._network, TABLEAUS["dopri5"], neurons, entries - 2, (1, 1))
+        return State.empty(self._network, len(TABLEAUS["dopri5"].a), neurons, entries - 2, (1, 1))

@@ -52,6 +52,9 @@ class Coordinates(Protocol):
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
 
+    def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(|theta|^2, <theta, theta'>, |theta'|^2) over what is trained"""
+
     def settle(self, state: State) -> State:
         """The state after an accepted step, its invariants restored."""
 
@@ -105,6 +108,16 @@ class Polar:
         size = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         return jnp.maximum(worst, jnp.abs(error.output) / jnp.maximum(size, OUTPUT_FLOOR))
 
+    def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        assert state.log_norm is not None
+        assert velocity.log_norm is not None
+        square, rate = jnp.exp(2 * state.log_norm), velocity.log_norm
+        ratio = self._ratio(state, constants) if self.trained_output else jnp.zeros_like(rate)
+        change = ratio * rate + (0.0 if velocity.output is None else velocity.output)
+        turning = jnp.sum(velocity.hidden**2, axis=1)
+        size, along = square * (1 + ratio**2), square * (rate + ratio * change)
+        return size.sum(), along.sum(), (square * (turning + rate**2 + change**2)).sum()
+
     def settle(self, state: State) -> State:
         return state._replace(hidden=_rows_normalised(state.hidden))
 
@@ -154,6 +167,16 @@ class Cartesian:
         output = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         output = jnp.maximum(output, OUTPUT_FLOOR * size)
         return jnp.maximum(worst, jnp.abs(error.output) / jnp.where(output > 0, output, 1.0))
+
+    def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        pairs = [(state.hidden, velocity.hidden)]
+        if state.output is not None and velocity.output is not None:
+            pairs.append((state.output, velocity.output))
+        return (
+            sum((jnp.sum(where**2) for where, _ in pairs), jnp.zeros(())),
+            sum((jnp.sum(where * rate) for where, rate in pairs), jnp.zeros(())),
+            sum((jnp.sum(rate**2) for _, rate in pairs), jnp.zeros(())),
+        )
 
     def settle(self, state: State) -> State:
         return state

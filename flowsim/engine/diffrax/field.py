@@ -10,6 +10,7 @@ where R, the radial part, is q H for a power (Euler) and <P, u> for tanh; for a 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -56,13 +57,19 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """The formulas of one network and loss, hashable so that compiled code is shared."""
+    """The formulas of one network and loss, hashable so that compiled code is shared.
+
+    loss_clock: whether velocities are per unit of that; growth: 1 - L/2 for a network of degree L in what is trained.
+    """
 
     activation: Activation
     loss: Loss
     outputs_count: int = 1
     square_decay: float = 0.0
     cubic_decay: float = 0.0
+    trained_output: bool = True
+    loss_clock: bool = False
+    growth: float = 0.0
 
     def outputs(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
         """f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,): (n',), or (k, n') of several
@@ -80,7 +87,7 @@ class Network:
         activation = self.activation
         response, slope = self._response(direction, log_norm, data)
         outputs = self._sum(response, log_norm, ratio)
-        pull = -data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        pull = self._pull(outputs, log_norm, ratio, data)
         if self.loss.classes:  # of its own output for every neuron
             pull = jnp.repeat(pull, len(direction) // self.outputs_count, axis=0)
         force = data.gather(slope * pull)
@@ -93,6 +100,27 @@ class Network:
             radial=ratio * scale * radial - self.square_decay - self.cubic_decay * jnp.exp(log_norm),
             output=scale * total,
         )
+
+    def all_right(self, outputs: jax.Array, data: Data) -> jax.Array:
+        """Whether every sample is on its own side."""
+        return jnp.all(self.loss.log_value(outputs, data.targets, jnp) < self._at_the_border)
+
+    @property
+    def _at_the_border(self) -> float:
+        """log of the loss of a sample on the border"""
+        return 0.0 if self.loss.name == "exponential" else math.log(math.log(2))
+
+    def _pull(self, outputs: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
+        """-weight l', times dt/ds on the loss clock: there l' = l (l'/l), and every factor is taken together as a
+        logarithm."""
+        if not self.loss_clock or self.loss.relative_derivative is None:
+            return -data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        log_speed = -self.log_loss(outputs, data)
+        if self.growth:
+            size = jnp.sum(jnp.exp(2 * log_norm) * (1 + (ratio**2 if self.trained_output else 0.0)))
+            log_speed = log_speed + self.growth * jnp.log1p(size)
+        share = jnp.exp(self.loss.log_value(outputs, data.targets, jnp) + jnp.log(data.weight) + log_speed)
+        return -share * self.loss.relative_derivative(outputs, data.targets, jnp)
 
     def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
         return self.activation.response(data.project(direction), log_norm[:, None], jnp)

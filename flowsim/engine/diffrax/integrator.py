@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,6 +19,7 @@ from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
 from ..plan import Plan
 from ..snapshot import Snapshot
+from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
 from .layers import Layers
@@ -70,7 +72,17 @@ class DiffraxIntegrator:
     @_in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
-        network = Network(problem.activation, problem.loss, problem.outputs, problem.square_decay, problem.cubic_decay)
+        loss_clock = plan.clock == "loss"
+        network = Network(
+            problem.activation,
+            problem.loss,
+            problem.outputs,
+            square_decay=problem.square_decay,
+            cubic_decay=problem.cubic_decay,
+            trained_output=problem.trained_output,
+            loss_clock=loss_clock,
+            growth=1.0 - 0.5 * problem.total_degree if loss_clock else 0.0,
+        )
         coordinates = _coordinates(problem, network, plan)
         self._until = until = flow.until
         self._goals = Goals.of(until)
@@ -81,6 +93,7 @@ class DiffraxIntegrator:
             flow.rtol,
             watch_loss=self._goals.log_loss > -np.inf,
             watch_alignment=until.alignment is not None,
+            clock=LossClock(coordinates, plan.reading, until.time is None) if loss_clock else None,
         )
         weights = problem.weights
         self._constants = Constants(
@@ -103,7 +116,7 @@ class DiffraxIntegrator:
     def report(self, carry: Carry) -> Report:
         attempts = int(carry.accepted) + int(carry.rejected)
         return Report(
-            time=float(carry.time),
+            time=self._time(carry),
             step_size=float(carry.step),
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
@@ -111,15 +124,39 @@ class DiffraxIntegrator:
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
+            log10_time=self._log10_time(carry),
+            clock=float(self._stepper.reading(carry)) if self._by_clock else None,
+            unseparated=bool(carry.unseparated),
         )
 
     @_in_float64
-    def at(self, carry: Carry, time: float) -> Snapshot:
-        return self._snapshot(time, self._stepper.interpolate(carry, jnp.asarray(time)))
+    def at(self, carry: Carry, reading: float) -> Snapshot:
+        if carry.times is None:
+            return self._snapshot(reading, self._stepper.interpolate(carry, jnp.asarray(reading)))
+        clock, log_time = self._stepper.locate(carry, jnp.asarray(reading))
+        time = float(jnp.exp(log_time)) if self._by_clock else reading
+        inside = self._snapshot(time, self._stepper.interpolate(carry, clock))
+        return replace(inside, log10_time=float(log_time) / np.log(10))
 
     @_in_float64
     def now(self, carry: Carry) -> Snapshot:
-        return self._snapshot(float(carry.time), carry.state)
+        if carry.times is not None and float(jnp.exp(carry.times.log_time)) > self._goals.end:
+            return self.at(carry, self._goals.end)
+        return replace(self._snapshot(self._time(carry), carry.state), log10_time=self._log10_time(carry))
+
+    @property
+    def _by_clock(self) -> bool:
+        """Whether instants are named by something else than the time."""
+        return self._stepper.clock is not None and self._stepper.clock.reading != "time"
+
+    def _time(self, carry: Carry) -> float:
+        time = carry.time if carry.times is None else jnp.exp(carry.times.log_time)
+        return min(float(time), self._goals.end)
+
+    def _log10_time(self, carry: Carry) -> float | None:
+        if carry.times is None:
+            return None
+        return min(float(carry.times.log_time), float(np.log(self._goals.end))) / np.log(10)
 
     def _goal(self, carry: Carry) -> str:
         """The goal that the carry has reached, in words."""
@@ -139,7 +176,12 @@ class DiffraxIntegrator:
         clock = np.array([float(carry.time), float(carry.step)])
         # the last stage of the step before, which the next one starts from
         stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
-        return {**state, **stages, "controller": controller, "counts": counts, "clock": clock}
+        times = (
+            {}
+            if carry.times is None
+            else {f"times_{name}": np.asarray(leaf) for name, leaf in carry.times._asdict().items()}
+        )
+        return {**state, **stages, **times, "controller": controller, "counts": counts, "clock": clock}
 
     @_in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
@@ -148,12 +190,16 @@ class DiffraxIntegrator:
         upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
         state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
         time, step = saved["clock"]
-        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants)
+        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
+        times = (
+            Times(*(jnp.asarray(saved[f"times_{name}"]) for name in Times._fields)) if carry.times is not None else None
+        )
         first, second, at_smallest = saved["controller"]
         accepted, rejected = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)
         stages = [jnp.asarray(saved[f"stage_{index}"]) for index in range(len(fresh))]
         return carry._replace(
+            times=times,
             solver_state=jax.tree.unflatten(structure, stages),
             controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
             accepted=jnp.asarray(accepted),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
@@ -56,6 +57,10 @@ class Layers:
         rows = [_relative(before.hidden, after.hidden, error.hidden, 0.0)]
         layers = zip(_upper(before), _upper(after), _upper(error), strict=True)
         return jnp.concatenate(rows + [_relative(*layer, OUTPUT_FLOOR) for layer in layers])
+
+    def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        where, rate = jax.flatten_util.ravel_pytree(state)[0], jax.flatten_util.ravel_pytree(velocity)[0]
+        return where @ where, where @ rate, rate @ rate
 
     def settle(self, state: State) -> State:
         return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -12,8 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from ..goals import Goals, Watch
+from .clock import LOG_10, PIECES, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
 
+#: Any later time counts as this one.
+LARGEST = sys.float_info.max
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
 #: A step shorter than this many spacings of floating-point time cannot advance.
@@ -35,17 +39,21 @@ class Carry(NamedTuple):
     stalled: jax.Array
     finite: jax.Array
     reached: jax.Array
+    times: Times | None
+    unseparated: jax.Array
 
 
 @dataclass(frozen=True)
 class Stepper:
-    """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step."""
+    """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step. clock:
+    where the loss clock runs; what is named `time` here is then the clock."""
 
     solver: Any  # a diffrax Runge–Kutta solver; diffrax gives its tableau no common type
     coordinates: Coordinates
     rtol: float
     watch_loss: bool = False
     watch_alignment: bool = False
+    clock: LossClock | None = None
 
     @cached_property
     def _term(self) -> Any:
@@ -62,11 +70,13 @@ class Stepper:
         velocity = self.coordinates.field(state, constants)
         rate = jnp.max(self.coordinates.errors(state, state, velocity))
         step = jnp.where(rate > 0, FIRST_MOTION / rate, 1.0)
-        return self.resume(jnp.zeros(()), step, state, constants)
+        return self.resume(jnp.zeros(()), step, state, constants, -jnp.inf, rate)
 
     @partial(jax.jit, static_argnums=0)
-    def resume(self, time: jax.Array, step: jax.Array, state: State, constants: Constants) -> Carry:
-        """A carry that goes on from a saved state."""
+    def resume(
+        self, time: jax.Array, step: jax.Array, state: State, constants: Constants, log_time: Any, rate: Any
+    ) -> Carry:
+        """A carry that goes on from a saved state. log_time, rate: as in :class:`Times`."""
         solver_state = self.solver.init(self._term, time, time + step, state, constants)
         _, controller_state = self._controller.init(
             self._term, time, time + step, state, step, constants, self._term.vf, self._order
@@ -85,6 +95,8 @@ class Stepper:
             stalled=jnp.array(False),
             finite=jnp.array(True),
             reached=jnp.array(False),
+            times=self.clock.start(jnp.asarray(log_time), jnp.asarray(rate), state, constants) if self.clock else None,
+            unseparated=jnp.array(False),
         )
 
     @partial(jax.jit, static_argnums=0)
@@ -95,10 +107,31 @@ class Stepper:
         last = carry.accepted + carry.rejected + steps
 
         def goes_on(carry: Carry) -> jax.Array:
-            waiting = (carry.time < stop) & (carry.time < goals.end)
+            waiting = (self.reading(carry) < stop) & (self._elapsed(carry) < goals.end)
             return waiting & (carry.accepted + carry.rejected < last) & ~carry.reached & ~carry.stalled
 
         return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals), carry)
+
+    def reading(self, carry: Carry) -> jax.Array:
+        """What instants are named by."""
+        return carry.time if self.clock is None or carry.times is None else self.clock.name(carry.time, carry.times)
+
+    def _elapsed(self, carry: Carry) -> jax.Array:
+        """Flow time, as far as an end in time asks for it."""
+        if carry.times is None:
+            return carry.time
+        return jnp.minimum(jnp.exp(carry.times.log_time), LARGEST)
+
+    @partial(jax.jit, static_argnums=0)
+    def locate(self, carry: Carry, reading: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(clock, log of flow time) at a reading within the last accepted step of the loss clock."""
+        assert self.clock is not None
+        assert carry.times is not None
+        length = carry.time - carry.previous
+        if self.clock.reading == "clock":
+            return reading, log_time_inside((reading - carry.previous) / length, length, carry.times)
+        log_time = jnp.log(reading) if self.clock.reading == "time" else reading * LOG_10
+        return carry.previous + part_at(log_time, length, carry.times) * length, log_time
 
     @partial(jax.jit, static_argnums=0)
     def interpolate(self, carry: Carry, time: jax.Array) -> State:
@@ -109,7 +142,8 @@ class Stepper:
     def _step(self, carry: Carry, constants: Constants, watch: Watch, goals: Goals) -> Carry:
         begin, before = carry.time, carry.state
         # the end is met exactly, without a sliver of a step before it
-        end = jnp.where(begin + 1.01 * carry.step >= goals.end, goals.end, begin + carry.step)
+        goal = goals.end if self.clock is None else jnp.inf
+        end = jnp.where(begin + 1.01 * carry.step >= goal, goal, begin + carry.step)
         after, error, dense, solver_state, result = self.solver.step(
             self._term, begin, end, before, constants, carry.solver_state, made_jump=False
         )
@@ -122,17 +156,28 @@ class Stepper:
         step = next_end - time
         after = self.coordinates.settle(after)
         state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
+        times, unseparated = carry.times, jnp.array(False)
+        if self.clock is not None and carry.times is not None:
+            step_taken = self.solver.interpolation_cls(t0=begin, t1=end, **dense)
+
+            def inside(part: jax.Array) -> State:
+                return self.coordinates.settle(step_taken.evaluate(begin + part * (end - begin)))
+
+            later, rests = self.clock.after(carry.times, end - begin, inside, state, constants)
+            times, unseparated = _where(keep, later, carry.times), keep & rests
         return Carry(
             time=time,
             step=step,
             state=state,
             solver_state=solver_state,
             controller_state=controller_state,
+            times=times,
+            unseparated=unseparated,
             previous=begin,
             dense=dense,
             accepted=carry.accepted + keep,
             rejected=carry.rejected + ~keep,
-            stalled=(step <= SMALLEST_STEP * jnp.spacing(time)) | ~jnp.isfinite(next_end),
+            stalled=(step <= SMALLEST_STEP * jnp.spacing(time)) | ~jnp.isfinite(next_end) | unseparated,
             finite=jnp.all(jnp.isfinite(errors)),
             reached=keep & self._reached(state, constants, watch, goals),
         )
@@ -157,9 +202,11 @@ class Stepper:
 
     def evaluations(self, attempts: int) -> int:
         """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage
-        counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once."""
+        counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The
+        loss clock takes some more."""
         tableau = self.solver.tableau
-        return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal)
+        of_clock = 0 if self.clock is None else 1 + PIECES * attempts
+        return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal) + of_clock
 
     @property
     def _order(self) -> float:

@@ -11,6 +11,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ...problem.data.samples import Floats
+from .clock import growth
 from .compiled import compiled, inlined
 from .formulas import (
     LEAKY,
@@ -20,14 +21,27 @@ from .formulas import (
     add_power,
     add_symmetric,
     add_tanh,
+    log_loss,
     pull_leaky,
     pull_power,
     pull_symmetric,
     pull_tanh,
     set_ascent,
     set_pull,
+    set_scaled_pull,
 )
-from .layout import CANDIDATE, CANDIDATES, EVALUATIONS, L2, NO_ATTACK, Data, Network, State, Work
+from .layout import (
+    CANDIDATE,
+    CANDIDATES,
+    EVALUATIONS,
+    L2,
+    LOSS_CLOCK,
+    NO_ATTACK,
+    Data,
+    Network,
+    State,
+    Work,
+)
 
 #: A pre-activation within this part of |w_j| |x_i| counts as 0.
 ON_PLANE = 2e-12
@@ -138,7 +152,12 @@ def evaluate(
     else:
         np.dot(inputs, work.direction.T, work.pre)
         _outputs(threshold, data.noise, network, data, work)
-    set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
+    if state.counts[LOSS_CLOCK]:
+        log_speed = growth(y, network, data) - log_loss(network.loss, work.outputs, data.targets, data.weight)
+        work.log_speed[slot] = log_speed
+        set_scaled_pull(network.loss, work.outputs, data.targets, data.weight, log_speed, work.pull)
+    else:
+        set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
     if network.kinked:
         _gated_pulls(network, data, state, work)
         np.dot(work.pre, inputs, work.force)

@@ -223,6 +223,13 @@ def log_loss_value(loss: int, output: float, target: float) -> float:
 
 
 @compiled
+def log_add(first: float, second: float) -> float:
+    """log(e^first + e^second)"""
+    top, rest = max(first, second), min(first, second)
+    return top + log1p(exp(rest - top)) if rest > -inf else top
+
+
+@compiled
 def log_loss(loss: int, outputs: Floats, targets: Floats, weight: Floats) -> float:
     """log of the training loss; outputs (k, n)"""
     top = -inf
@@ -279,3 +286,42 @@ def set_pull(loss: int, outputs: Floats, targets: Floats, weight: Floats, pull: 
                 others += pull[k, i]
                 pull[k, i] *= -weight[i] / total
         pull[own, i] = weight[i] * others / total
+
+
+@compiled
+def set_scaled_pull(
+    loss: int, outputs: Floats, targets: Floats, weight: Floats, log_speed: float, pull: Floats
+) -> None:
+    """The same times e^log_speed, for losses that may have underflowed: every factor is taken together as a logarithm."""
+    for i in range(len(targets)):
+        scale = log(weight[i]) + log_speed
+        if loss == CROSS_ENTROPY:
+            _set_class_pull(outputs, targets, scale, i, pull)
+        else:
+            margin = targets[i] * outputs[0, i]
+            log_size = -margin if loss == EXPONENTIAL else -log1p_exp(margin)
+            pull[0, i] = targets[i] * exp(log_size + scale)
+
+
+@compiled
+def _set_class_pull(outputs: Floats, targets: Floats, scale: float, i: int, pull: Floats) -> None:
+    own, top, rest, others = int(targets[i]), -inf, 0.0, 0.0
+    for k in range(len(outputs)):
+        top = max(top, outputs[k, i])
+    for k in range(len(outputs)):
+        rest += exp(outputs[k, i] - top)
+    for k in range(len(outputs)):
+        if k != own:
+            pull[k, i] = -exp(outputs[k, i] - top - log(rest) + scale)
+            others -= pull[k, i]
+    pull[own, i] = others
+
+
+@compiled
+def all_right(loss: int, outputs: Floats, targets: Floats) -> bool:
+    """Whether every sample is on its own side."""
+    for i in range(len(targets)):
+        margin = class_margin(outputs, targets, i) if loss == CROSS_ENTROPY else targets[i] * outputs[0, i]
+        if not margin > 0.0:
+            return False
+    return True

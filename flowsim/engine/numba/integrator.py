@@ -19,7 +19,7 @@ from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
 from .rows import Rows
 from .stepper import advance, inside, through
-from .tableau import TABLEAUS
+from .tableau import SOLVERS
 
 #: name of integrator.COUNTS -> its place in the state's counts
 COUNTED = {
@@ -53,7 +53,13 @@ class NumbaIntegrator:
         self._network = Network.of(problem, plan.coordinates, scenario)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
-        self._setting = (self._network, self._data, TABLEAUS[plan.solver], Aims.of(scenario, reduced))
+        self._loss_clock, self._by_clock = plan.clock == "loss", plan.reading != "time"
+        self._setting = (
+            self._network,
+            self._data,
+            SOLVERS[plan.solver],
+            Aims.of(scenario, reduced, plan.reading),
+        )
         self._rows = Rows(problem, self._network)
         self._start = self._rows.first(reduced)
         self._rows.set_time(self._start, plan.origin)
@@ -61,6 +67,7 @@ class NumbaIntegrator:
     def begin(self) -> Carry:
         carry = self._empty()
         carry.state.y[:] = self._start
+        carry.state.counts[layout.LOSS_CLOCK] = self._loss_clock
         return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -75,7 +82,7 @@ class NumbaIntegrator:
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
         sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
         return Flown(
-            self._rows.snapshot(instants[:count], log.y[:count], sliding),
+            self._rows.snapshot(instants[:count], log.y[:count], sliding, self._log10(instants[:count])),
             {**numerics, "step_size": log.step[:count]},
             self.report(carry),
             self.now(carry),
@@ -85,24 +92,42 @@ class NumbaIntegrator:
         clock, counts = carry.state.clock, carry.state.counts
         reached = bool(counts[layout.REACHED])
         return Report(
-            time=float(clock[layout.TIME]),
+            time=min(float(clock[layout.FLOW_TIME]), self._setting[3].end),
             step_size=float(clock[layout.STEP]),
             **{name: int(counts[place]) for name, place in COUNTED.items()},
             reached=reached_goal(self._until, float(clock[layout.LOG_LOSS])) if reached else "",
             stalled=bool(counts[layout.STALLED]),
             finite=bool(counts[layout.FINITE]),
+            log10_time=self._log10_time(carry) if self._loss_clock else None,
+            clock=float(clock[layout.READING]) if self._by_clock else None,
+            unseparated=bool(counts[layout.UNSEPARATED]),
         )
 
-    def at(self, carry: Carry, time: float) -> Snapshot:
+    def at(self, carry: Carry, reading: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
-        network, data, tableau, _ = self._setting
-        inside(time, network, data, tableau, state, carry.work, y)
-        return self._rows.snapshot(time, y, self._sliding(state.begin_count, state.begin_plane))
+        log_time = inside(reading, *self._setting, state, carry.work, y)
+        time, log10_time = reading, None
+        if self._loss_clock:
+            log10_time = log_time / np.log(10)
+            time = _exp(log_time) if self._by_clock else reading
+        sliding = self._sliding(state.begin_count, state.begin_plane)
+        return self._rows.snapshot(time, y, sliding, log10_time)
 
     def now(self, carry: Carry) -> Snapshot:
-        state = carry.state
+        state, end = carry.state, self._setting[3].end
+        if state.clock[layout.FLOW_TIME] > end:
+            return self.at(carry, end)
         sliding = self._sliding(state.slide_count, state.slide_plane)
-        return self._rows.snapshot(float(state.clock[layout.TIME]), state.y.copy(), sliding)
+        log10_time = self._log10_time(carry) if self._loss_clock else None
+        return self._rows.snapshot(float(state.clock[layout.FLOW_TIME]), state.y.copy(), sliding, log10_time)
+
+    def _log10(self, time: Floats) -> Floats | None:
+        with np.errstate(divide="ignore"):
+            return np.log10(time) if self._loss_clock else None
+
+    def _log10_time(self, carry: Carry) -> float:
+        end = self._setting[3].end
+        return min(float(carry.state.clock[layout.LOG_TIME]), np.log(end)) / np.log(10)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return carry.kept
@@ -116,7 +141,7 @@ class NumbaIntegrator:
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape
         shape = (self._outputs, samples)
-        state = State.empty(self._network, self._setting[2], len(self._start), coordinates, shape)
+        state = State.empty(self._network, self._setting[2].stages, len(self._start), coordinates, shape)
         return Carry(state, Work.empty(self._network, state, shape))
 
     def _sliding(self, count: Integers, plane: Integers) -> Booleans | None:
@@ -127,3 +152,9 @@ class NumbaIntegrator:
         for j in np.flatnonzero(count):
             along[j, plane[j, : count[j]]] = True
         return along[:, self._planes.plane]
+
+
+def _exp(log_time: float) -> float:
+    """Flow time, inf where it is no float any more."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_time))

@@ -14,7 +14,6 @@ from ...scenario.flow import Stage
 from ...scenario.model import SymmetricRelu
 from ..goals import Goals, Watch
 from .formulas import ACTIVATION_CODES, LOSS_CODES
-from .tableau import Tableau
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
 CANDIDATES = 1 << 16
@@ -23,8 +22,21 @@ BASIS_BYTES = 2**28
 
 # places in State.clock
 TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
+# on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants
+# are named by; the spectral radius
+FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
+# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
+BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
+CLOCKS = 19
 # places in State.counts
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
+# LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
+# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED = range(10, 15)
+COUNTERS = 15
+#: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
+BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
+READINGS = ("time", "clock", "log10_time")
 
 
 #: Network.attack: nobody, or within a ball of this norm.
@@ -34,9 +46,10 @@ PGD_LENGTH = 2.5
 
 
 class Network(NamedTuple):
-    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0.
-    square_decay, cubic_decay: of the regulariser. threshold, threshold_rate, threshold_cap, smoothing: of b(t)
-    and of its noise. attack: 0 for none, 1 in l2, 2 in linf; attack_steps of attack_step, within radius."""
+    """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. growth:
+    1 - L/2 for a network of degree L in what is trained. square_decay, cubic_decay: of the regulariser. threshold,
+    threshold_rate, threshold_cap, smoothing: of b(t) and of its noise. attack: 0 for none, 1 in l2, 2 in linf;
+    attack_steps of attack_step, within radius."""
 
     activation: int
     degree: float
@@ -47,6 +60,7 @@ class Network(NamedTuple):
     balanced: bool
     trained: bool
     kinked: bool
+    growth: float
     square_decay: float
     cubic_decay: float
     threshold: float
@@ -72,6 +86,7 @@ class Network(NamedTuple):
             balanced=problem.balanced,
             trained=problem.trained_output,
             kinked=kinked,
+            growth=1.0 - 0.5 * problem.total_degree,
             square_decay=problem.square_decay,
             cubic_decay=problem.cubic_decay,
             **_threshold(scenario),
@@ -149,9 +164,11 @@ class Data(NamedTuple):
 
 
 class Aims(NamedTuple):
-    """Tolerance and goals; ±inf where not asked for. The arrays are those of :class:`flowsim.engine.goals.Watch`."""
+    """Tolerance, what instants are named by, and goals, ±inf where not asked for. The arrays
+    are those of :class:`flowsim.engine.goals.Watch`."""
 
     rtol: float
+    reading: int
     end: float
     log_loss: float
     alignment: float
@@ -160,9 +177,9 @@ class Aims(NamedTuple):
     feature: Floats
 
     @classmethod
-    def of(cls, scenario: Scenario, reduced: Reduced) -> Aims:
+    def of(cls, scenario: Scenario, reduced: Reduced, reading: str = "time") -> Aims:
         goals, watch = Goals.of(scenario.flow.until), Watch.of(reduced)
-        return cls(scenario.flow.rtol, *goals, *watch)
+        return cls(scenario.flow.rtol, READINGS.index(reading), *goals, *watch)
 
 
 class State(NamedTuple):
@@ -175,7 +192,7 @@ class State(NamedTuple):
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
-    counted.
+    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
     """
 
     y: Floats
@@ -197,9 +214,10 @@ class State(NamedTuple):
     hold: Floats
     guard: Floats
     guard_count: Integers
+    mode: Floats
 
     @classmethod
-    def empty(cls, network: Network, tableau: Tableau, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
+    def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
         """shape: (k, n), of the outputs."""
         rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
         pairs = (rows, samples) if network.kinked else (rows, 0)
@@ -207,10 +225,10 @@ class State(NamedTuple):
         return cls(
             y=np.zeros((rows, entries)),
             y_begin=np.zeros((rows, entries)),
-            k=np.zeros((len(tableau.a), rows, entries)),
+            k=np.zeros((stages, rows, entries)),
             ahead=np.zeros((rows, entries)),
-            clock=np.zeros(8),
-            counts=np.zeros(10, dtype=np.int64),
+            clock=np.zeros(CLOCKS),
+            counts=np.zeros(COUNTERS, dtype=np.int64),
             gate=np.zeros(pairs, dtype=np.int8),
             strength=np.zeros((outputs, pairs[1])),
             threshold=np.zeros(rows),
@@ -224,6 +242,7 @@ class State(NamedTuple):
             hold=np.full(rows, -np.inf),
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
+            mode=np.zeros((rows, entries)),
         )
 
 
@@ -236,8 +255,8 @@ class Work(NamedTuple):
     (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than now that is, at
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
-    gate. flagged (m,): neurons at an event. attacked, ascent (n, r): the samples moved by an attacker, and where the loss
-    rises from there.
+    gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
+    (n, r): the samples moved by an attacker, and where the loss rises from there.
     """
 
     direction: Floats
@@ -259,6 +278,7 @@ class Work(NamedTuple):
     slide_cap: Floats
     candidate: Integers
     flagged: Any
+    log_speed: Floats
     attacked: Floats
     ascent: Floats
 
@@ -288,6 +308,7 @@ class Work(NamedTuple):
             slide_cap=np.zeros((stages, rows, most)),
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
+            log_speed=np.zeros(stages),
             attacked=np.zeros(moved),
             ascent=np.zeros(moved),
         )

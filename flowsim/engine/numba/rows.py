@@ -38,7 +38,9 @@ class Rows:
         if not self.network.polar:
             y[:, -2] = time
 
-    def snapshot(self, time: float | Floats, y: Floats, sliding: Booleans | None = None) -> Snapshot:
+    def snapshot(
+        self, time: float | Floats, y: Floats, sliding: Booleans | None = None, log10_time: float | Floats | None = None
+    ) -> Snapshot:
         """y: (…, m, r + 2)"""
         direction, log_norm, output = y[..., :-2], y[..., -2], y[..., -1]
         if not self.network.polar:
@@ -47,7 +49,7 @@ class Rows:
             norm = np.where(norm > 0, norm, 1.0)
             direction, log_norm = direction / norm[..., None], np.log(norm)
         sign, log_size = self._output(output, log_norm)
-        return Snapshot(time, direction, log_norm, sign, log_size, sliding)
+        return Snapshot(time, direction, log_norm, sign, log_size, sliding, log10_time)
 
     def _output(self, output: Floats, log_norm: Floats) -> tuple[Floats, Floats]:
         """Sign and log of |v| from the last entries of y."""

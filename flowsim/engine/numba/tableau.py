@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta pairs with dense output, from SciPy's coefficients."""
+"""Explicit Runge-Kutta pairs with dense output, from SciPy's coefficients, and what Chebyshev steps share with them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class Tableau(NamedTuple):
     states at which stages are evaluated, those beyond `stages` only where dense output is wanted. weights (all,): the step.
     error (2, all): error estimates of orders `order` and, where it has one, of order 3 (else zeros).
     dense (all, degree): y(theta) = y + h sum_l k_l sum_p dense[l, p] theta^(p + 1).
+    chebyshev: whether the step is made as in `chebyshev`, whose three stages are the velocity at the beginning, the mean
+    one and that at the end.
     """
 
     stages: int
@@ -24,6 +26,19 @@ class Tableau(NamedTuple):
     weights: Floats
     error: Floats
     dense: Floats
+    chebyshev: bool = False
+
+
+class Solver(NamedTuple):
+    """early: what steps are made with until they are stiff for it; late: from then on. The same for a solver that stays."""
+
+    early: Tableau
+    late: Tableau
+
+    @property
+    def stages(self) -> int:
+        """How many velocities a step keeps, at most."""
+        return max(len(self.early.a), len(self.late.a))
 
 
 #: dop853's estimate of order 5, corrected by that of order 3, falls short of the error of these flows by about so much.
@@ -72,5 +87,26 @@ def _dop853_dense(weights: Floats, stages: int) -> Floats:
     return np.ascontiguousarray(parts.T @ powers)
 
 
-#: flow.solver -> its tableau
+def _rkc2() -> Tableau:
+    """Errors as Sommeijer, Shampine & Verwer 1998 estimate them; dense output is Hermite's cubic."""
+    return Tableau(
+        stages=3,
+        order=3.0,
+        a=np.zeros((3, 3)),
+        weights=np.array([0.0, 1.0, 0.0]),
+        error=np.array([[0.4, -0.8, 0.4], [0.0, 0.0, 0.0]]),
+        dense=np.array([[1.0, -2.0, 1.0], [0.0, 3.0, -2.0], [0.0, -1.0, 1.0]]),
+        chebyshev=True,
+    )
+
+
+#: The pairs.
 TABLEAUS = {"dopri5": _dopri5(), "dop853": _dop853()}
+_RKC2 = _rkc2()
+#: Between the names of two solvers, of which the second takes over where the flow is stiff.
+THEN = "+"
+#: plan.solver -> what steps are made with
+SOLVERS = {
+    **{name: Solver(tableau, tableau) for name, tableau in {**TABLEAUS, "rkc2": _RKC2}.items()},
+    **{f"{name}{THEN}rkc2": Solver(tableau, _RKC2) for name, tableau in TABLEAUS.items()},
+}

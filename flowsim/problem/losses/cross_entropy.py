@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from .logistic import log_value
+from .logistic import relative_derivative as of_margin
 from .loss import Array, Loss
 
 
@@ -22,6 +23,15 @@ def derivative(output: Array, target: Array, xp: ModuleType) -> Array:
     return xp.where(own, -share.sum(axis=-2)[..., None, :], share)
 
 
+def relative_derivative(output: Array, target: Array, xp: ModuleType) -> Array:
+    """(…, k, n): the others' shares among themselves, times the derivative in the margin beside the loss"""
+    own = _own(output, target, xp)
+    others = xp.where(own, -xp.inf, output)
+    weight = xp.exp(others - others.max(axis=-2)[..., None, :])
+    share = weight / weight.sum(axis=-2)[..., None, :]
+    return of_margin(margin(output, target, xp), 1.0, xp)[..., None, :] * xp.where(own, 1.0, -share)
+
+
 def _own(output: Array, target: Array, xp: ModuleType) -> Array:
     """(k, n): whether a class is the sample's"""
     return target == xp.arange(output.shape[-2])[:, None]
@@ -32,5 +42,6 @@ CROSS_ENTROPY = Loss(
     value=lambda output, target, xp: xp.logaddexp(0.0, -margin(output, target, xp)),
     derivative=derivative,
     log_value=lambda output, target, xp: log_value(margin(output, target, xp), 1.0, xp),
+    relative_derivative=relative_derivative,
     classes=True,
 )

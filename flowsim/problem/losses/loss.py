@@ -14,6 +14,7 @@ Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
 class Loss:
     """value, derivative (in f) and log_value: (output, target, xp) -> array; log_value is exact where value underflows.
 
+    relative_derivative: l'/l, exact where both underflow, of losses that fall for ever; None of others.
     classes: whether targets are indices of classes and outputs (…, k, n) have an axis of them, which `derivative` keeps.
     """
 
@@ -21,4 +22,5 @@ class Loss:
     value: Callable[[Array, Array, ModuleType], Array]
     derivative: Callable[[Array, Array, ModuleType], Array]
     log_value: Callable[[Array, Array, ModuleType], Array]
+    relative_derivative: Callable[[Array, Array, ModuleType], Array] | None = None
     classes: bool = False

@@ -35,6 +35,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
     ("robust", "Robustness in numbers", sections.robustness),
+    ("limit", "Distance from a KKT point", sections.limit),
     ("numerics", "Numerics", sections.numerics),
     ("scenario", "Scenario", sections.scenario),
     ("reproduce", "How to make it again", sections.reproduction),

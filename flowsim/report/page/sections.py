@@ -84,6 +84,22 @@ def _placed(run: Run, phases: list[Phase]) -> list[tuple[Phase, float]]:
     return [(phase, float(np.clip(place, 0, 100))) for phase, place in places if np.isfinite(place)]
 
 
+def limit(run: Run) -> str:
+    """How far the run is from a KKT point of the margin problem at its end, and the one it goes to."""
+    rows: list[tuple[str, str]] = []
+    if "kkt" in run.tree.children:
+        last = run.tree.children["kkt"].to_dataset().isel(time=-1)
+        rows += [(str(name), number(float(value))) for name, value in last.data_vars.items() if value.ndim == 0]
+    if "limit" in run.tree.children:
+        found = run.tree.children["limit"].to_dataset()
+        rows.append(("limit", str(found.attrs["verdict"])))
+        rows += [(f"limit: {name}", number(float(value))) for name, value in found.data_vars.items() if value.ndim == 0]
+    if not rows:
+        why = "the file has no group kkt: it is kept of homogeneous networks and losses of margins, of a single seed."
+        return _absent("limit", "No KKT certificates", why)
+    return facts(rows)
+
+
 def claims(run: Run) -> str:
     rows = [
         (

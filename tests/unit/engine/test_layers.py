@@ -219,8 +219,8 @@ def test_what_goes_into_a_relu_neuron_stays_balanced_with_what_comes_out(deep):
     scenario = deep(observe__snapshots="all", model={"bias": False})
     run = flowsim.run(scenario).dataset
     first, last = kept_layers(run, 0), kept_layers(run, -1)
-    assert all(np.abs(after - before).max() > 0.1 for before, after in zip(first, last, strict=True))
-    assert run["balance_drift"].max() < 2e-4
+    assert all(np.abs(after - before).max() > 0.05 for before, after in zip(first, last, strict=True))
+    assert run["balance_drift"].max() < 1e-4
     balances = []
     for place in (0, -1):
         matrices = kept_layers(run, place)

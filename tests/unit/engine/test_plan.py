@@ -86,7 +86,7 @@ def test_a_kink_on_the_engine_that_does_not_follow_it_is_warned_of(small):
 
 @pytest.mark.parametrize(
     ("solver", "engine"),
-    [("tsit5", "diffrax"), ("dopri8", "diffrax"), ("kvaerno5", "diffrax"), ("dop853", "numba")],
+    [("tsit5", "diffrax"), ("dopri8", "diffrax"), ("kvaerno5", "diffrax"), ("dop853", "numba"), ("rkc2", "numba")],
 )
 def test_a_solver_that_one_engine_has_chooses_the_engine(small, large, solver, engine):
     for overrides in ({}, RELU):
@@ -160,7 +160,7 @@ def test_what_needs_diffrax_says_so_where_it_was_asked_for(without_diffrax, text
     [
         (
             'engine = "numba"\nsolver = "tsit5"',
-            "a.toml:5: flow.solver: the numba engine has dopri5, dop853; tsit5 is not among them",
+            "a.toml:5: flow.solver: the numba engine has dopri5, dop853, rkc2; tsit5 is not among them",
         ),
         (
             'engine = "diffrax"\nsolver = "dop853"',
@@ -205,3 +205,24 @@ def test_coordinates_do_not_depend_on_the_engine(small):
             ({"init__balanced": False, "data__dimension": 4, "model__width": 30, "init__scale": 1e-260}, "polar"),
         ):
             assert chosen(small(flow__engine=engine, **overrides)).coordinates == expected
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_a_goal_for_the_logarithm_of_the_loss_takes_the_loss_clock(small, large, loss):
+    found = chosen(small(loss__kind=loss, flow__until={"log10_loss": -100.0}))
+    assert (found.engine, found.solver, found.clock, found.reading) == ("numba", "dopri5+rkc2", "loss", "clock")
+    assert found.reasons[3] == "clock loss: until names log10_loss, which falls like the logarithm of time"
+
+
+def test_a_goal_in_time_takes_the_clock_that_is_asked_for(small):
+    assert chosen(small(loss__kind="logistic")).clock == "time"
+    assert chosen(small(flow__until={"log10_loss": -5.0})).clock == "time"
+    found = chosen(small(loss__kind="logistic", flow__clock="loss"))
+    assert (found.clock, found.reading) == ("loss", "time")
+    found = chosen(small(loss__kind="logistic", flow__until={"log10_loss": -9.0}, observe__spacing="log"))
+    assert found.reading == "log10_time"
+
+
+def test_the_square_loss_has_no_loss_clock():
+    with pytest.raises(flowsim.ScenarioError, match=r'a.toml:2: flow.clock: "loss" is for losses that fall for ever'):
+        flowsim.loads('[flow]\nclock = "loss"\n', name="a.toml")

@@ -20,7 +20,16 @@ KINDS = {
         "init__balanced": False,
     },
     "mlp": MLP,
-    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 2000}},
+    "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 600}},
+    "diffrax, loss clock": {"flow__engine": "diffrax", "flow__clock": "loss", "loss__kind": "exponential"},
+    "numba, loss clock": {"flow__engine": "numba", "flow__clock": "loss", "loss__kind": "logistic"},
+    "numba, loss clock, sliding": {
+        "model": {"activation": "relu", "width": 10, "bias": True},
+        "data__noise": {"total": 1.0},
+        "loss__kind": "exponential",
+        "flow__clock": "loss",
+        "flow__solver": "rkc2",
+    },
     "numba, sliding": {"model": {"activation": "relu", "width": 6}},
     "numba, sliding, cartesian": {
         "model": {"activation": "relu", "width": 10, "bias": True},

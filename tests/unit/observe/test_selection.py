@@ -26,17 +26,27 @@ KINK = {"gate", "sliding_pairs"}
 CLASSES = {"binary_accuracy", "binary_accuracy_outputs"}
 #: What exists only where label noise flipped a label.
 NOISY = {"clean_accuracy", "noisy_accuracy"}
+#: What only the loss of a margin has; the default is square.
+MARGINS = {name for name, observable in OBSERVABLES.items() if observable.group == "kkt"}
 #: What is kept only where it is named.
 ON_REQUEST = {name for name, observable in OBSERVABLES.items() if observable.on_request}
 
 
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - ON_REQUEST - companions
+    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - MARGINS - ON_REQUEST - companions
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - ON_REQUEST
+    absent = KINK | NOISY | CLASSES | MARGINS | ON_REQUEST
+    assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - absent
+
+
+def test_the_margin_s_certificates_are_kept_of_losses_of_margins_but_not_of_ensembles(small, setting_of):
+    assert names(small(loss__kind="logistic"), setting_of) >= MARGINS
+    ensemble = small(loss__kind="logistic", seed=[0, 1])
+    kept = {observable.name for observable in Selection.of(ensemble, setting_of(ensemble.members[0])).observables}
+    assert not kept & MARGINS
 
 
 @pytest.mark.parametrize(("fraction", "kept"), [(0.01, set()), (0.5, NOISY), (1.0, {"noisy_accuracy"})])

@@ -45,6 +45,20 @@ def test_a_nudge_moves_each_neuron_towards_a_centre_stretched_to_its_norm(small,
     np.testing.assert_allclose(problem.hidden, plain + nudge * (center - plain), atol=1e-13)
 
 
+def test_a_nudge_towards_own_centres_takes_those_of_the_neuron_s_sign_in_turn(small):
+    start = {"shape": "nudged", "nudge": 1.0, "toward": "own", "signs": "half"}
+    problem = flowsim.build(small(init=start, model__width=8))
+    products = problem.weights.direction @ problem.centers.T
+    np.testing.assert_array_equal(products.argmax(axis=1), [0, 1, 0, 1, 2, 3, 2, 3])
+    np.testing.assert_allclose(products.max(axis=1), 1.0)
+
+
+def test_a_nudge_towards_own_centres_needs_one_for_every_sign(small):
+    start = {"shape": "nudged", "toward": "own", "signs": "half"}
+    with pytest.raises(flowsim.ScenarioError, match=r"init\.toward: .*centre labelled -1"):
+        flowsim.build(small(init=start, data__negative=0))
+
+
 def test_a_nudge_towards_centres_needs_centres(on_table):
     table = {"x": np.eye(3), "y": np.ones(3)}
     with pytest.raises(flowsim.ScenarioError, match=r"init\.shape: .*needs cluster centres"):

@@ -109,7 +109,10 @@ def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
         direction=draw((2, 6, 12)),
         bias=draw((2, 6)),
     )
-    tree = xr.DataTree.from_dict({"/": root_of(trajectory, setting), "/numerics": layout.numerics(trajectory)})
+    groups = layout.groups(trajectory, layout.coordinates(setting))
+    tree = xr.DataTree.from_dict(
+        {"/": root_of(trajectory, setting), "/numerics": layout.numerics(trajectory), **groups}
+    )
     again = layout.trajectory_of(tree)
     for field in ("time", "kept_weights", "direction", "bias"):
         np.testing.assert_array_equal(getattr(again, field), getattr(trajectory, field))

@@ -54,6 +54,10 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for argument in get_args(annotation) for model in models_in(argument)]
 
 
+#: Keys without which a table is refused.
+REQUIRED = {"radii": "[0.1]"}
+
+
 def every_key() -> Iterator[tuple[str, str, str]]:
     """(header, table, key) of all keys of all variants of all sections; the header opens the table of a variant."""
     for name, field in flowsim.Scenario.model_fields.items():
@@ -68,9 +72,14 @@ def every_key() -> Iterator[tuple[str, str, str]]:
                 header += 'path = "x.csv"\n'
             for key, inner in model.model_fields.items():
                 yield header, name, key
+                if name == "sweep" and key in ("grid", "zip"):
+                    continue  # their keys are those of all other sections: tests/sweep/test_plan.py
                 for deeper in models_in(inner.annotation):
+                    needed = "".join(
+                        f"{needs} = {REQUIRED[needs]}\n" for needs in REQUIRED if needs in deeper.model_fields
+                    )
                     for deepest in deeper.model_fields:
-                        yield f"[{name}.{key}]\n", f"{name}.{key}", deepest
+                        yield f"[{name}.{key}]\n{needed}", f"{name}.{key}", deepest
 
 
 def test_an_empty_scenario_is_valid_and_every_section_has_defaults():
@@ -235,7 +244,7 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         ('[data]\ncenters = "c.csv"\nradius = 2.0', "data.radius", "only for drawn centres"),
         ("[data]\nnoise = { total = 0.1, per_coordinate = 0.1 }", "data.noise", "give exactly one"),
         ("[data]\nnoise = {}", "data.noise", "give exactly one"),
-        ("[flow]\nuntil = {}", "flow.until", "give at least one of time, loss, log10_loss, alignment, steps"),
+        ("[flow]\nuntil = {}", "flow.until", "give at least one of time, loss, log10_loss, alignment, kkt, steps"),
         ("[model]\noutput_weight = 0.2", "model.output_weight", 'only with output = "fixed"'),
         (
             '[data]\nkind = "table"\npath = "x.csv"\n[loss]\nreduction = "per_cluster"',
@@ -247,6 +256,11 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         (LINEAR + "[init]\nbalanced = true", "init.balanced", "no output weights of their own"),
         (LINEAR + '[init]\nshape = "nudged"', "init.shape", 'use "gaussian" or "sphere"'),
         (LINEAR + '[data]\nsupervision = "cluster"\n[loss]\nkind = "cross_entropy"', "loss.kind", "has one output"),
+        (
+            CLASSES + '[data]\nsupervision = "cluster"\n[init]\nshape = "nudged"\ntoward = "own"',
+            "init.toward",
+            "not for an output for every cluster",
+        ),
         (MLP + "[init]\nbalanced = false", "init.balanced", "no output weights of their own"),
         (MLP + "[init]\nscale = 1e-70", "init.scale", "with 4 layers, products of the weights would be below 1e-250"),
         (MLP + '[flow]\nengine = "numba"', "flow.engine", 'use "diffrax"'),

@@ -1,0 +1,139 @@
+"""The loss clock in JAX: the same dt/ds as in the numba engine's `clock`. Time is integrated from PIECES cubics a step,
+with the values and slopes of log(dt/ds) at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .coordinates import Constants, Coordinates, State
+
+#: What is so many times e smaller than the rest of an integral is left out of it.
+NEGLIGIBLE = 40.0
+#: Pieces of a step; at the instants between them the field is evaluated on the dense output.
+PIECES = 4
+#: Steeper cubics than this are not those of a step that is accepted.
+STEEPEST = 1e9
+#: Bisections of a part of a step: to the last bit.
+BISECTIONS = 60
+_NODES, _WEIGHTS = (0.5 * np.polynomial.legendre.leggauss(5)[0] + 0.5, 0.5 * np.polynomial.legendre.leggauss(5)[1])
+LOG_10 = float(np.log(10.0))
+#: As in the numba engine's `stepper`.
+SETTLED_LOSS, SETTLED_MOTION, A_WHILE = 1e-6, 0.1, 1000.0
+
+
+class Times(NamedTuple):
+    """log of flow time, now and where the last step began; log of dt/ds and its slope (PIECES + 1,) at the ends of the
+    pieces of that step. rate: of the fastest neuron at first."""
+
+    log_time: jax.Array
+    begin_log_time: jax.Array
+    log_speed: jax.Array
+    slope: jax.Array
+    rate: jax.Array
+
+
+@dataclass(frozen=True)
+class LossClock:
+    """reading: what instants are named by. endless: whether no time ends the run, so that it must notice if it rests."""
+
+    coordinates: Coordinates
+    reading: str
+    endless: bool
+
+    def start(self, log_time: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
+        log_speed, slope, _ = self._speed(state, self.coordinates.field(state, constants), constants)
+        return Times(log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate)
+
+    def after(
+        self,
+        times: Times,
+        length: jax.Array,
+        inside: Callable[[jax.Array], State],
+        state: State,
+        constants: Constants,
+    ) -> tuple[Times, jax.Array]:
+        """The times after a step, and whether the loss will fall no further with a sample on the wrong side.
+
+        inside: the step's dense output, as a function of the part of it.
+        """
+        log_speed, slope = [times.log_speed[-1]], [times.slope[-1]]
+        for piece in range(1, PIECES + 1):
+            there = state if piece == PIECES else inside(jnp.asarray(piece / PIECES))
+            velocity = self.coordinates.field(there, constants)
+            speed, rising, falling = self._speed(there, velocity, constants)
+            log_speed.append(speed)
+            slope.append(rising)
+        later = Times(times.log_time, times.log_time, jnp.array(log_speed), jnp.array(slope), times.rate)
+        log_time = log_time_inside(jnp.ones(()), length, later)
+        units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
+        motion = jnp.max(self.coordinates.errors(state, state, velocity))
+        network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
+        right = network.all_right(network.outputs(*unit, constants.data), constants.data)
+        rests = self.endless & ~right & (-falling * units <= SETTLED_LOSS) & (units * motion < SETTLED_MOTION)
+        return later._replace(log_time=log_time), rests
+
+    def name(self, clock: jax.Array, times: Times) -> jax.Array:
+        """The reading."""
+        if self.reading == "clock":
+            return clock
+        return jnp.exp(times.log_time) if self.reading == "time" else times.log_time / LOG_10
+
+    def _speed(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(log of dt/ds, its slope, slope of the log of the loss)"""
+        network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
+        size, along, speed = self.coordinates.products(state, velocity, constants)
+        log_loss = network.log_loss(network.outputs(*unit, constants.data), constants.data)
+        falling = -speed * jnp.exp(-network.growth * jnp.log1p(size))
+        log_speed = network.growth * jnp.log1p(size) - log_loss
+        return log_speed, 2 * network.growth * along / (1 + size) - falling, falling
+
+
+def log_time_inside(part: jax.Array, length: jax.Array, times: Times) -> jax.Array:
+    """log of flow time at a part of the last step."""
+    covered = jnp.clip(PIECES * part - jnp.arange(PIECES), 0.0, 1.0)
+    slope = length / PIECES * times.slope
+    gone = jax.vmap(_log_integral)(covered, times.log_speed[:-1], times.log_speed[1:], slope[:-1], slope[1:])
+    return jnp.logaddexp(times.begin_log_time, jnp.log(length / PIECES) + jax.scipy.special.logsumexp(gone))
+
+
+def part_at(log_time: jax.Array, length: jax.Array, times: Times) -> jax.Array:
+    """The inverse."""
+
+    def halve(_: int, bracket: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        early = log_time_inside(middle, length, times) < log_time
+        return jnp.where(early, middle, low), jnp.where(early, high, middle)
+
+    return jax.lax.fori_loop(0, BISECTIONS, halve, (jnp.zeros(()), jnp.ones(())))[1]
+
+
+def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
+    """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends: pieces
+    over which it changes by about 1, from the upper end down, until nothing is left."""
+    rise = end - begin
+
+    def cubic(x: jax.Array) -> jax.Array:
+        return begin + x * (first + x * (3 * rise - 2 * first - last + x * (first + last - 2 * rise)))
+
+    slope = jax.grad(cubic)
+    top = cubic(part)
+
+    def goes_on(walk: tuple[jax.Array, jax.Array]) -> jax.Array:
+        right, _ = walk
+        return (right > 0) & ((right == part) | (jnp.maximum(cubic(right), begin) >= top - NEGLIGIBLE))
+
+    def piece(walk: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        right, total = walk
+        width = jnp.minimum(right, 0.5 / jnp.clip(jnp.abs(slope(right)), 1.0, STEEPEST))
+        heights = cubic(right - width + width * _NODES)
+        return right - width, total + width * jnp.sum(_WEIGHTS * jnp.exp(heights - top))
+
+    _, total = jax.lax.while_loop(goes_on, piece, (part, jnp.zeros(())))
+    return top + jnp.log(total)

@@ -1,0 +1,117 @@
+"""Runge-Kutta-Chebyshev steps of order 2 (Sommeijer, Shampine & Verwer 1998): a stability interval on the negative axis
+that grows like the square of the stages, from evaluations of the field alone.
+
+A step leaves what a tableau's step would: the velocity at both ends and the mean one as its three stages.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from ...problem.data.samples import Floats
+from .compiled import compiled, inlined
+from .field import evaluate, norm_of
+from .layout import LENGTH, SPECTRAL, Data, Network, State, Work
+
+#: Damping, and what it leaves of the stability interval: INTERVAL (stages^2 - 1).
+DAMPING, INTERVAL = 2.0 / 13.0, 0.65
+#: More stages than this would add up rounding; a step that needs them is made shorter.
+MOST_STAGES = 2000
+#: Power iterations stop when the spectral radius changes by less than this part, at the latest after so many.
+SETTLED, ITERATIONS = 0.05, 20
+#: A power iteration finds the radius from below.
+SAFE = 1.15
+#: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
+PERTURBATION, LINEAR = 1e-8, 1e-3
+#: A step is stiff for the explicit pairs when it is so many times the inverse spectral radius.
+STIFF = 2.0
+
+
+@inlined
+def chebyshev_step(network: Network, data: Data, state: State, work: Work) -> None:
+    """Stages of a step from state.y_begin, whose velocity is state.k[0]: the mean velocity into k[1], that at the end into
+    k[2], the end itself into work.stage. Shortens the step where it would take too many stages."""
+    radius = SAFE * spectral_radius(network, data, state, work)
+    length = min(state.clock[LENGTH], INTERVAL * (MOST_STAGES * MOST_STAGES - 1) / max(radius, 1e-300))
+    state.clock[LENGTH] = length
+    stages = max(2, 1 + int(sqrt(length * radius / INTERVAL + 1.0)))
+    _recur(stages, length, network, data, state, work)
+    flat_mean, flat_begin, flat_end = state.k[1].reshape(-1), state.y_begin.reshape(-1), work.stage.reshape(-1)
+    for c in range(len(flat_mean)):
+        flat_mean[c] = (flat_end[c] - flat_begin[c]) / length
+    evaluate(work.stage, state.k[2], 2, 1.0, network, data, state, work)
+    work.slide_z[1] = 0.5 * (work.slide_z[0] + work.slide_z[2])
+    work.slide_cap[1] = 0.5 * (work.slide_cap[0] + work.slide_cap[2])
+
+
+@compiled
+def _recur(stages: int, length: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """The state after a step of so many stages, into work.stage: the three-term recursion of Chebyshev's polynomials."""
+    w0 = 1.0 + DAMPING / (stages * stages)
+    # T_j(w0), T'_j(w0), T''_j(w0) for j = stages
+    t1, t2, d1, d2, c1, c2 = w0, 1.0, 1.0, 0.0, 0.0, 0.0
+    for _ in range(2, stages + 1):
+        t, d, c = 2.0 * w0 * t1 - t2, 2.0 * t1 + 2.0 * w0 * d1 - d2, 4.0 * d1 + 2.0 * w0 * c1 - c2
+        t1, t2, d1, d2, c1, c2 = t, t1, d, d1, c, c1
+    w1 = d1 / c1
+    size = work.stage.size
+    begin, velocity = state.y_begin.reshape(size), state.k[0].reshape(size)
+    drift = state.k[2].reshape(size)
+    latest, older = work.estimate[0], work.estimate[1]
+    # T_2''(w0) / T_2'(w0)^2, which serves the first two stages as well
+    b1 = b2 = 1.0 / (4.0 * w0 * w0)
+    first, second = latest.reshape(size), older.reshape(size)
+    for c in range(size):
+        second[c] = begin[c]
+        first[c] = begin[c] + b1 * w1 * length * velocity[c]
+    t1, t2, d1, d2, c1, c2 = w0, 1.0, 1.0, 0.0, 0.0, 0.0
+    for _ in range(2, stages + 1):
+        evaluate(latest, state.k[2], 2, 0.0, network, data, state, work)
+        a1 = 1.0 - b1 * t1
+        t, d, curve = 2.0 * w0 * t1 - t2, 2.0 * t1 + 2.0 * w0 * d1 - d2, 4.0 * d1 + 2.0 * w0 * c1 - c2
+        b = curve / (d * d)
+        mu, nu, push = 2.0 * b * w0 / b1, -b / b2, 2.0 * b * w1 / b1
+        first, second = latest.reshape(size), older.reshape(size)
+        for c in range(size):
+            value = (1.0 - mu - nu) * begin[c] + mu * first[c] + nu * second[c]
+            second[c] = value + push * length * (drift[c] - a1 * velocity[c])
+        latest, older = older, latest
+        t1, t2, d1, d2, c1, c2 = t, t1, d, d1, curve, c1
+        b1, b2 = b, b1
+    work.stage[:] = latest
+
+
+@compiled
+def spectral_radius(network: Network, data: Data, state: State, work: Work) -> float:
+    """Of the field at state.y_begin, whose velocity is state.k[0]: power iterations by differences, from the direction that
+    the last ones have found. What they evaluate counts."""
+    size = work.stage.size
+    mode, begin, velocity = state.mode.reshape(size), state.y_begin.reshape(size), state.k[0].reshape(size)
+    moved, away = work.estimate[0].reshape(size), state.k[2].reshape(size)
+    radius = state.clock[SPECTRAL]
+    scale = 1.0 if network.polar else max(norm_of(begin), 1e-300)
+    for _ in range(ITERATIONS):
+        length = norm_of(mode)
+        if not length > 0.0:
+            _spread(mode)
+            length = norm_of(mode)
+        shift = scale * min(PERTURBATION, LINEAR / max(radius, 1.0)) / length
+        for c in range(size):
+            moved[c] = begin[c] + shift * mode[c]
+        evaluate(work.estimate[0], state.k[2], 2, 0.0, network, data, state, work)
+        for c in range(size):
+            mode[c] = (away[c] - velocity[c]) / (shift * length)
+        before, radius = radius, norm_of(mode)
+        if abs(radius - before) <= SETTLED * radius:
+            break
+    state.clock[SPECTRAL] = radius
+    return radius
+
+
+@compiled
+def _spread(mode: Floats) -> None:
+    """A direction to begin with, with a part along every other."""
+    for c in range(len(mode)):
+        mode[c] = 1.0 + ((c * 7919) % 101) / 101.0
+        if (c * 31) % 3 == 0:
+            mode[c] = -mode[c]

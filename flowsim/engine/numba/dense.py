@@ -1,0 +1,97 @@
+"""States within and at the end of a step."""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+
+from ...problem.data.samples import Floats
+from .clock import log_time_of_cubic, slope_of
+from .compiled import compiled
+from .control import add, combine
+from .field import dot, evaluate, norm_of
+from .layout import BEGIN, DENSE, LENGTH, TIME, Data, Network, State, Work
+from .tableau import Tableau
+
+#: Newton's steps towards an instant of time, how near they come, and where they look first of all.
+REFINEMENTS, SAME_TIME, LEAST_PART = 20, 1e-12, 1e-9
+
+
+@compiled
+def densify(network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
+    """The stages that only dense output needs."""
+    if state.counts[DENSE] == 0:
+        for stage in range(tableau.stages, len(tableau.a)):
+            advanced(tableau.a[stage], state.clock[LENGTH], state.k, state.y_begin, work.stage)
+            evaluate(work.stage, state.k[stage], stage, 0.0, network, data, state, work)
+        state.counts[DENSE] = 1
+
+
+@compiled
+def advanced(coefficients: Floats, length: float, k: Floats, y_begin: Floats, y: Floats) -> None:
+    """y_begin + length times the combination of the stages."""
+    combine(coefficients, length, k, y)
+    add(1.0, y_begin.reshape(y.size), y.reshape(y.size))
+
+
+@compiled
+def interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
+    coefficients = np.zeros(len(tableau.dense))
+    for stage in range(len(coefficients)):
+        for p in range(tableau.dense.shape[1] - 1, -1, -1):
+            coefficients[stage] = (coefficients[stage] + tableau.dense[stage, p]) * part
+    advanced(coefficients, state.clock[LENGTH], state.k, state.y_begin, y)
+
+
+@compiled
+def locate(
+    log_time: float, part: float, tableau: Tableau, network: Network, data: Data, state: State, work: Work, y: Floats
+) -> float:
+    """The part of the last step at which flow time has this log, from a guess. The cubic over a whole step may be off
+    by much between its ends, so the field is evaluated there; for that it uses y."""
+    made = (state.clock[TIME] - state.clock[BEGIN]) / state.clock[LENGTH]
+    for _ in range(REFINEMENTS):
+        found, log_speed = time_there(part, tableau, network, data, state, work, y)
+        if abs(found - log_time) <= SAME_TIME * (1.0 + abs(log_time)):
+            break
+        part += (log_time - found) / (state.clock[LENGTH] * exp(log_speed - found))
+        part = min(max(part, LEAST_PART), made)
+    return part
+
+
+@compiled
+def time_there(
+    part: float, tableau: Tableau, network: Network, data: Data, state: State, work: Work, y: Floats
+) -> tuple[float, float]:
+    """(log of flow time, log of its rate) at a part of the last step, from the field there; the state there into y."""
+    clock, last = state.clock, tableau.stages - 1
+    interpolate(part, tableau, state, y)
+    normalise(y, network)
+    at_end = work.log_speed[last]
+    evaluate(y, work.estimate[0], last, 0.0, network, data, state, work)
+    log_speed, work.log_speed[last] = work.log_speed[last], at_end
+    rising, falling = slope_of(y, work.estimate[0], network, data)
+    return log_time_of_cubic(1.0, part * clock[LENGTH], log_speed, rising - falling, state), log_speed
+
+
+@compiled
+def settle(y: Floats, network: Network, state: State) -> None:
+    """Give back what rounding has taken from sliding neurons and from unit rows."""
+    r = y.shape[1] - 2
+    for j in range(len(y)):
+        for k in range(state.slide_count[j]):
+            part = dot(state.basis[j, k], y[j, :r])
+            for c in range(r):
+                y[j, c] -= part * state.basis[j, k, c]
+    normalise(y, network)
+
+
+@compiled
+def normalise(y: Floats, network: Network) -> None:
+    if network.polar:
+        r = y.shape[1] - 2
+        for j in range(len(y)):
+            size = norm_of(y[j, :r])
+            for c in range(r):
+                y[j, c] /= size

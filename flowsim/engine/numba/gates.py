@@ -1,0 +1,159 @@
+"""Events of the gates in the stepping loop: which pairs keep theirs in a step, where one stops fitting, what then turns."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+from .clock import slope_of
+from .compiled import inlined
+from .control import least_size, relative
+from .dense import densify, interpolate, settle
+from .events import first_event, leaves
+from .field import ON_PLANE, dot, evaluate, norm_of, velocities
+from .layout import (
+    BEGIN,
+    CANDIDATE,
+    CANDIDATES,
+    END_SLOPE,
+    EVENTS,
+    LAST_EVENT,
+    LENGTH,
+    LOSS_CLOCK,
+    RATE,
+    STEP,
+    TIME,
+    Aims,
+    Data,
+    Network,
+    State,
+    Work,
+)
+from .sliding import resolve
+from .tableau import Tableau
+
+#: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: error control does not see
+#: them.
+STEP_OVER = 0.02
+#: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
+#: are such crowds: shorter steps are then cheaper than stopping at every event.
+CROWD = 10.0
+#: How fast the estimated rate of events follows at an event.
+FOLLOW = 0.1
+#: After an event the next step is at most this many times the part that was made, but at least this part of the whole.
+AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
+#: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
+ZENO = 50
+#: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
+BESIDE_OUTPUT = 1e-5
+#: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
+LATE = 0.03
+
+
+@inlined
+def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
+    """Whether an event lies in the last step; puts the state and the time there."""
+    clock, counts = state.clock, state.counts
+    if counts[CANDIDATE] == 0 and not _leaving(tableau, aims, state, work):
+        return False
+    if not network.polar:
+        for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
+            work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
+    outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
+    densify(network, data, tableau, state, work)
+    part = first_event(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
+    if part == inf:
+        work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
+        return False
+    clock[TIME] = clock[BEGIN] + part * clock[LENGTH]
+    gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * clock[LENGTH] / CROWD)
+    clock[RATE] += FOLLOW * (1.0 / gap - clock[RATE])
+    clock[LAST_EVENT] = clock[TIME]
+    clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
+    interpolate(part, tableau, state, state.y)
+    settle(state.y, network, state)
+    return True
+
+
+@inlined
+def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """At an event, choose anew the gates of all neurons that are at one."""
+    slot, r = tableau.stages - 1, work.direction.shape[1]
+    state.counts[CANDIDATE] = 0
+    if not network.polar:
+        for j in range(len(state.y)):
+            held = work.flagged[j] or state.slide_count[j] == r
+            if held and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
+                state.y[j, :r] = 0.0  # on every plane at once
+    evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
+    if state.counts[LOSS_CLOCK]:
+        rising, falling = slope_of(state.y, state.ahead, network, data)
+        state.clock[END_SLOPE] = rising - falling
+    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
+        work.flagged[work.candidate[0, place]] = True
+    for j in range(len(state.y)):
+        if not work.flagged[j]:
+            continue
+        if _too_often(j, aims, network, data, state, work):
+            state.slide_count[j] = 0
+            velocities(j, j + 1, state.ahead, slot, network, data, state, work)
+            continue
+        events = state.counts[EVENTS]
+        resolve(j, state.ahead, slot, network, data, state, work)
+        if state.counts[EVENTS] == events:
+            state.guard_count[j] += ZENO // 5
+            _put_back(j, data, state, work)
+    settle(state.y, network, state)
+
+
+@inlined
+def _put_back(j: int, data: Data, state: State, work: Work) -> None:
+    """Onto the planes that a neuron has drifted off so slowly that its gates need not change."""
+    r = work.direction.shape[1]
+    for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
+        if work.candidate[0, place] == j:
+            x = data.inputs[work.candidate[1, place]]
+            part = dot(state.y[j, :r], x) / dot(x, x)
+            for c in range(r):
+                state.y[j, c] -= part * x[c]
+
+
+@inlined
+def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, work: Work) -> bool:
+    """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
+    then for as long."""
+    time = state.clock[TIME]
+    rate = relative(j, state.y, state.y, state.ahead, least_size(aims.rtol, work.output[j]), network.polar)
+    rate = max(rate, state.gain[j] * state.strength[data.output_index[j]].max())
+    window = aims.rtol / rate if rate > 0.0 else state.clock[LENGTH]
+    if time - state.guard[j] > window:
+        state.guard[j], state.guard_count[j] = time, 0
+    state.guard_count[j] += 1
+    if state.guard_count[j] <= ZENO:
+        return False
+    state.hold[j], state.guard_count[j] = time + window, 0
+    return True
+
+
+@inlined
+def choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
+    """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
+    stepped over."""
+    r = work.direction.shape[1]
+    tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
+    for j in range(len(state.threshold)):
+        motion = state.gain[j] * length
+        free = motion == 0.0 or state.clock[TIME] < state.hold[j]
+        state.threshold[j] = inf if free else tolerances * rtol / motion
+        if not network.polar:
+            work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
+
+
+@inlined
+def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
+    """Whether a sliding gate has left [0, 1] at the end of the last step."""
+    last, margin = tableau.stages - 1, LATE * sqrt(aims.rtol)
+    for j in range(len(state.slide_count)):
+        for k in range(state.slide_count[j]):
+            if leaves(j, k, margin, last, work):
+                return True
+    return False

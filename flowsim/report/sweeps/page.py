@@ -1,0 +1,158 @@
+"""A page about a sweep that stands alone: how it ended, pictures of its numbers, what failed, where it comes from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from io import StringIO
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from ...analysis.scaling import number
+from ...errors import UsageError
+from ...markup import facts, folded, table
+from ...results import check_writable
+from .draw import plot
+from .table import axes_of, keys
+
+#: The list of failed points names at most so many.
+NAMED = 50
+#: Pictures are made of these numbers, of `distance` and what was evaluated, and of the phases that were reached.
+PICTURED = ("final_log10_loss", "final_loss", "final_accuracy", "distance")
+STYLE = "figure.sweep svg { max-width: 100%; height: auto; background: #fff }"
+#: The page has no more pictures.
+MAX_PICTURES = 16
+
+
+def write_report(dataset: xr.Dataset, output: str | PathLike[str], *, name: str = "", overwrite: bool = False) -> None:
+    """Write the page about a sweep. Raises UsageError where it cannot be written, exists and `overwrite` is not set, or
+    where Matplotlib is missing."""
+    check_writable(output, overwrite)
+    file, text = Path(output), page(dataset, name)
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, file)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def page(dataset: xr.Dataset, name: str = "") -> str:
+    """The whole file."""
+    title = str(dataset.attrs.get("title", "")) or name or "A sweep"
+    css = files("flowsim.report.page").joinpath("assets", "page.css").read_text(encoding="utf-8")
+    parts = [
+        ("Points", _points(dataset)),
+        ("Numbers", "".join(_pictures(dataset))),
+        ("Failed", _failed(dataset)),
+        ("Scenario", folded("the scenario of all points, with its [sweep]", str(dataset.attrs.get("scenario", "")))),
+        ("Provenance", _provenance(dataset)),
+    ]
+    sections = "".join(f"<section><h2>{heading}</h2>{content}</section>" for heading, content in parts if content)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{escape(title)}</title><style>\n{css}\n{STYLE}"
+        f'</style></head><body style="--runs:1"><header><h1>{escape(title)}</h1><p class="file">{escape(name)}</p>'
+        f"{_verdict(dataset)}</header><main>{sections}</main></body></html>\n"
+    )
+
+
+def _verdict(dataset: xr.Dataset) -> str:
+    code = dataset["exit_code"].values
+    done = int((code == 0).sum())
+    sign, mood = ("✓", "good") if done == code.size else ("✗", "bad")
+    return f'<p class="verdict {mood}"><strong>{sign} {done} of {code.size} points are done</strong></p>'
+
+
+def _points(dataset: xr.Dataset) -> str:
+    rows = [(key, str(dataset[key].size), _range(dataset[key])) for key in keys(dataset)]
+    return table(("key", "values", "from, to"), rows)
+
+
+def _range(values: xr.DataArray) -> str:
+    found = values.values
+    if found.dtype.kind in "iuf":
+        return f"{found.min():.6g}, {found.max():.6g}"
+    return ", ".join(dict.fromkeys(map(str, found)))
+
+
+def _pictures(dataset: xr.Dataset) -> Iterator[str]:
+    over, by = axes_of(dataset, None, None)
+    for name in _pictured(dataset)[:MAX_PICTURES]:
+        try:
+            drawn = _svg(dataset, name)
+        except UsageError:
+            continue
+        along = f"over {over}" + (f", for each {by}" if by else "")
+        yield (
+            f'<figure class="sweep"><h3>{escape(name)}</h3><div role="img" aria-label="{escape(f"{name} {along}")}">{drawn}'
+            f"</div><figcaption>{escape(_said(dataset, name))}, {escape(along)}</figcaption></figure>"
+        )
+
+
+def _pictured(dataset: xr.Dataset) -> list[str]:
+    """Numbers of points that are not all missing."""
+    of_points = [str(name) for name, array in dataset.data_vars.items() if "time" not in array.dims]
+    evaluated = [name for name in of_points if "distance" in name or "robust" in name]
+    phases = [str(name) for name in dataset["phase"].values] if "phase" in dataset.coords else []
+    claims = [str(name) for name in dataset["claim"].values] if "claim" in dataset.coords else []
+    found = []
+    for name in dict.fromkeys((*PICTURED, *evaluated, *phases, *claims)):
+        try:
+            if np.isfinite(number(dataset, name).values).any():
+                found.append(name)
+        except UsageError:
+            continue
+    return found
+
+
+def _svg(dataset: xr.Dataset, name: str) -> str:
+    figure = plot(dataset, "lines", of=name, interactive=False).get_figure(root=True)
+    written = StringIO()
+    assert figure is not None
+    figure.savefig(written, format="svg", metadata={"Date": None})
+    return _own(written.getvalue(), name)
+
+
+def _own(text: str, name: str) -> str:
+    """The picture with ids of its own."""
+    prefix = "".join(letter if letter.isalnum() else "-" for letter in name)
+    text = text[text.index("<svg") :]
+    for before in ('id="', 'href="#', "url(#"):
+        text = text.replace(before, f"{before}{prefix}-")
+    return text
+
+
+def _said(dataset: xr.Dataset, name: str) -> str:
+    if name in dataset:
+        return str(dataset[name].attrs.get("long_name", name))
+    return (
+        f"instant of {name}" if "phase" in dataset.coords and name in dataset["phase"].values else f"measured: {name}"
+    )
+
+
+def _failed(dataset: xr.Dataset) -> str:
+    swept = keys(dataset)
+    statuses, codes = dataset["status"], dataset["exit_code"].values
+    wrong = np.argwhere(codes != 0)
+    rows = []
+    for place in wrong[:NAMED]:
+        point = statuses[tuple(place)]
+        rows.append((", ".join(f"{key} = {point[key].values}" for key in swept), str(point.values)))
+    more = f"<p>and {len(wrong) - NAMED} more</p>" if len(wrong) > NAMED else ""
+    return table(("point", "status"), rows) + more if rows else ""
+
+
+def _provenance(dataset: xr.Dataset) -> str:
+    told = dataset.attrs
+    shown = [(name, told[name]) for name in ("flowsim_version", "scenario_sha256", "created_at") if name in told]
+    seconds = float(np.nansum(dataset["seconds"].values))
+    return facts([*shown, ("wall time of all points", f"{seconds:.4g} s")])

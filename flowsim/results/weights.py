@@ -1,0 +1,41 @@
+"""The weights that a result keeps, as states of the network."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from ..engine import Snapshot
+from ..errors import UsageError
+from ..observe import Setting
+from .layout import snapshot_index, upper_of
+
+
+def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
+    """The instants of a trajectory whose weights were kept, as many. Raises UsageError where there are none."""
+    for name in ("direction", "log_norm"):
+        if name not in trajectory:
+            raise UsageError(f"the weights were not kept ({name} is missing; see observe.snapshots)")
+    index = snapshot_index(trajectory)
+    start = setting.problem.weights
+    shape = (len(index), len(start.output_log))
+    bias = trajectory["bias_weight"].values if "bias_weight" in trajectory else np.zeros(shape)
+    sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
+    upper = upper_of(trajectory)
+    if setting.problem.trained_output and not upper:
+        if "output_weight" not in trajectory:
+            raise UsageError("the weights were not kept (output_weight is missing)")
+        output = trajectory["output_weight"].values[index]
+        sign = np.sign(output)
+        with np.errstate(divide="ignore"):
+            size = np.log(np.abs(output))
+        if "log_output_weight" in trajectory:
+            size = trajectory["log_output_weight"].values[index]
+    return Snapshot(
+        trajectory["snapshot"].values,
+        setting.reduced.lower(trajectory["direction"].values, bias),
+        trajectory["log_norm"].values[index],
+        sign,
+        size,
+        upper=upper,
+    )

@@ -1,0 +1,154 @@
+"""Points put together to what one worker does at a time: points that differ in their seed alone fly as one ensemble."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from ..errors import FlowsimError
+from ..prepared import Prepared
+from ..scenario import Scenario, of_values
+from .plan import Plan, Point
+
+#: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
+EVALUATIONS = 1500
+#: A batch is about so much work, a few seconds, or a single point where that is more …
+BATCH_OPERATIONS = 2e10
+#: … and no more points, or bytes kept, than these …
+BATCH_POINTS, BATCH_BYTES = 250, 64 * 2**20
+#: … nor so many that a worker would have less than so many batches.
+BATCHES_EACH = 8
+#: So many points are prepared for an estimate, but none whose data alone are larger.
+SAMPLED, SAMPLED_BYTES = 8, 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a point takes, a mean over `sampled` of them: operations in all, where flows are reckoned with EVALUATIONS, and
+    bytes that it keeps."""
+
+    sampled: int
+    operations: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Flight:
+    """What is run at once: one point, or the members of an ensemble. values: of its scenario, an ensemble's array of seeds
+    included. points: the SHA-256 of each member, in the order of its seeds."""
+
+    values: Mapping[str, Any]
+    points: tuple[str, ...]
+
+    def alone(self) -> Iterator[Flight]:
+        """Its points, each as a flight of its own."""
+        seeds = self.values.get("seed")
+        if not isinstance(seeds, list):
+            yield self
+            return
+        for seed, point in zip(seeds, self.points, strict=True):
+            yield Flight({**self.values, "seed": seed}, (point,))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Flights that go to a worker together and whose results share a file. folder: what relative paths start from.
+    suspect: whether it is a point of a batch that has killed its worker."""
+
+    flights: tuple[Flight, ...]
+    folder: str
+    suspect: bool = False
+
+    @property
+    def points(self) -> tuple[str, ...]:
+        return tuple(point for flight in self.flights for point in flight.points)
+
+    def suspects(self) -> Iterator[Batch]:
+        """Its points, each as a batch of its own."""
+        for flight in self.flights:
+            for single in flight.alone():
+                yield Batch((single,), self.folder, suspect=True)
+
+
+def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
+    """Prepare some of the points, evenly chosen, and take means. Points that cannot be prepared count as nothing."""
+    chosen = np.unique(np.linspace(0, len(points) - 1, min(SAMPLED, len(points))).astype(int))
+    operations, kept = [0.0], [0.0]
+    for index in chosen:
+        try:
+            scenario = of_values(plan.resolved(points[index]), plan.folder)
+            of_evaluation, of_point = _size(scenario)
+        except FlowsimError:
+            continue
+        flow = scenario.flow
+        count = flow.until.time / flow.step if flow.step and flow.until.time else EVALUATIONS
+        operations.append(of_evaluation * count)
+        kept.append(of_point)
+    mean = max(len(operations) - 1, 1)
+    return Estimate(len(operations) - 1, sum(operations) / mean, sum(kept) / mean)
+
+
+def _size(scenario: Scenario) -> tuple[float, float]:
+    """(operations of an evaluation, bytes that are kept); of large data without drawing them."""
+    samples, features = (float(getattr(scenario.data, name, 0)) for name in ("samples", "dimension"))
+    if 8 * samples * features > SAMPLED_BYTES:
+        return 4 * samples * min(features, samples + 1) * scenario.model.neurons, float(BATCH_BYTES)
+    prepared = Prepared(scenario)
+    return float(prepared.reduced.operations), float(prepared.selection.bytes)
+
+
+def batches(plan: Plan, points: Sequence[Point], of_each: Estimate, workers: int) -> list[Batch]:
+    """All of these points, in their order as far as their families allow."""
+    size = min(
+        BATCH_POINTS,
+        int(BATCH_OPERATIONS / max(of_each.operations, 1.0)),
+        int(BATCH_BYTES / max(of_each.bytes, 1.0)),
+        -(-len(points) // (BATCHES_EACH * max(workers, 1))),
+    )
+    size = max(size, 1)
+    found: list[Batch] = []
+    waiting: list[Flight] = []
+    for flight in _flights(plan, points, size):
+        if sum(len(other.points) for other in waiting) + len(flight.points) > size:
+            found.append(Batch(tuple(waiting), str(plan.folder)))
+            waiting = []
+        waiting.append(flight)
+    found.append(Batch(tuple(waiting), str(plan.folder)))
+    return [batch for batch in found if batch.flights]
+
+
+def _flights(plan: Plan, points: Iterable[Point], size: int) -> Iterator[Flight]:
+    families: dict[str, list[Point]] = {}
+    for point in points:
+        others = {key: value for key, value in point.values.items() if key != "seed"}
+        families.setdefault(json.dumps(others, sort_keys=True), []).append(point)
+    for family in families.values():
+        if "seed" not in family[0].values:
+            yield from (Flight(plan.resolved(point), (point.sha256,)) for point in family)
+            continue
+        for begin in range(0, len(family), size):
+            yield from _together(plan, family[begin : begin + size])
+
+
+def _together(plan: Plan, family: Sequence[Point]) -> Iterator[Flight]:
+    """As an ensemble where these points can be one, else one by one."""
+    points = tuple(point.sha256 for point in family)
+    values = {**plan.resolved(family[0]), "seed": [point.values["seed"] for point in family]}
+    ensemble = Flight(values, points)
+    if len(family) > 1 and _can_be_ensemble(values):
+        yield ensemble
+    else:
+        yield from ensemble.alone()
+
+
+def _can_be_ensemble(values: Mapping[str, Any]) -> bool:
+    """wall_time would be that of all members together."""
+    try:
+        return Scenario.model_validate(values).flow.wall_time is None
+    except ValidationError:
+        return False

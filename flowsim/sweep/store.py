@@ -1,0 +1,214 @@
+"""The folder of a sweep: its scenario, its manifest, the results of its batches.
+
+The manifest has a line of JSON for each point that has ended. A batch's file is written aside, brought to the disk and
+renamed before the lines of its points are appended, so a kill at any instant leaves neither half a point nor a line without
+its result. Of several lines on one point the last one counts; a last line without its end is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import UsageError
+from .flight import Landed, Record
+from .plan import Plan, Point
+from .scalars import Cells
+
+#: What every line of a manifest has.
+KEYS = {"sha256", "status", "exit_code", "file", "point", "values"}
+SCENARIO, MANIFEST, RUNS, DATASET = "sweep.toml", "manifest.jsonl", "runs", "sweep.nc"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A point in the manifest. file: of its batch, within RUNS; empty where it has no result."""
+
+    record: Record
+    file: str
+    point: Mapping[str, Any]
+
+    @property
+    def done(self) -> bool:
+        return self.record.exit_code == 0
+
+    @property
+    def text(self) -> str:
+        """As it stands in the manifest."""
+        told = {name: value for name, value in vars(self.record).items() if name != "values"}
+        values = {name: cells.json for name, cells in self.record.values.items()}
+        return json.dumps({**told, "file": self.file, "point": dict(self.point), "values": values}, allow_nan=False)
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Line:
+        """The inverse of `text`, parsed."""
+        file, point = told.pop("file"), told.pop("point")
+        values = {name: Cells.of(saved) for name, saved in told.pop("values").items()}
+        return cls(Record(**told, values=values), file, point)
+
+
+class Store:
+    """A folder that this process alone writes to, as long as it is entered."""
+
+    def __init__(self, folder: Path, plan: Plan):
+        self.folder, self.plan = folder, plan
+        self._points = {point.sha256: point for point in plan.points}
+        self._manifest: Any = None
+        self._ended: dict[str, bool] = {}
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], plan: Plan, *, resume: bool, overwrite: bool) -> Store:
+        """Raises UsageError where the folder is not one to write to: it has something in it and is not to be resumed or
+        overwritten, or it is the folder of another sweep."""
+        store = cls(Path(folder), plan)
+        try:
+            store._prepare(resume, overwrite)
+        except OSError as error:
+            raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
+        return store
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / MANIFEST
+
+    @property
+    def missing(self) -> list[Point]:
+        """The points that have not ended, or failed, in the order of the plan."""
+        return [point for point in self.plan.points if not self._ended.get(point.sha256, False)]
+
+    @property
+    def failed(self) -> list[Point]:
+        """The points that ended otherwise than asked."""
+        return [point for point in self.plan.points if self._ended.get(point.sha256) is False]
+
+    def keep(self, landed: Landed) -> None:
+        """Bring what a batch has given to the disk."""
+        file = f"{landed.records[0].sha256[:16]}.nc" if landed.content else ""
+        if landed.content:
+            _write_aside(self.folder / RUNS / file, landed.content)
+        lines = [
+            Line(record, file if record.group is not None else "", self._points[record.sha256].values)
+            for record in landed.records
+        ]
+        self._manifest.write("".join(f"{line.text}\n" for line in lines).encode())
+        self._manifest.flush()
+        os.fsync(self._manifest.fileno())
+        for line in lines:
+            self._ended[line.record.sha256] = line.done
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._manifest = opened.enter_context(self.manifest.open("ab"))
+            try:
+                _lock(self._manifest)
+            except OSError:
+                raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
+            self._cut_torn_line()
+            for told in _told(self.folder):
+                self._ended[told["sha256"]] = told["exit_code"] == 0
+            opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._manifest.close()
+
+    def _prepare(self, resume: bool, overwrite: bool) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"{self.folder}: is a file; give a folder")
+        there = self.folder.is_dir() and any(self.folder.iterdir())
+        if there and overwrite:
+            self._clear()
+        elif there and not resume:
+            raise UsageError(
+                f"{self.folder}: is not empty; --resume goes on with the sweep in it, --overwrite replaces it"
+            )
+        elif there and (self.folder / SCENARIO).exists():
+            self._check_same()
+        elif there:
+            raise UsageError(f"{self.folder}: has no sweep to go on with; use an empty folder")
+        (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
+        header = f"# flowsim {version('flowsim')}, base {self.plan.identity}\n"
+        _write_aside(self.folder / SCENARIO, f"{header}{self.plan.scenario.source.text}".encode())
+
+    def _check_same(self) -> None:
+        header = (self.folder / SCENARIO).read_text(encoding="utf-8").partition("\n")[0]
+        if header.rpartition(" ")[2] != self.plan.identity:
+            raise UsageError(
+                f"{self.folder}: was made with another base scenario, {self.folder / SCENARIO}, or its files have changed; "
+                "only title and [sweep] may differ"
+            )
+
+    def _clear(self) -> None:
+        """Remove a sweep, and nothing else."""
+        for name in (MANIFEST, DATASET, SCENARIO):
+            (self.folder / name).unlink(missing_ok=True)
+        for file in (self.folder / RUNS).glob("*.nc"):
+            file.unlink()
+
+    def _cut_torn_line(self) -> None:
+        """A kill while a line was written has left a part of it, and perhaps a file that no line speaks of."""
+        content = self.manifest.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            self._manifest.truncate(whole)
+        for file in (self.folder / RUNS).glob(".*"):
+            file.unlink()
+
+
+def lines(folder: Path) -> Iterator[Line]:
+    """The manifest, one line at a time. Raises UsageError where there is none, or where it cannot be read."""
+    return map(Line.of, _told(folder))
+
+
+def points_of(folder: Path) -> Iterator[str]:
+    """The SHA-256 of each line's point."""
+    return (told["sha256"] for told in _told(folder))
+
+
+def _told(folder: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a manifest, as JSON has them."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise UsageError(f"{folder}: is not the folder of a sweep: it has no {MANIFEST}")
+    with file.open(encoding="utf-8") as manifest:
+        for number, text in enumerate(manifest, start=1):
+            if not text.endswith("\n"):
+                return
+            told = _parsed(text)
+            if not (isinstance(told, dict) and told.keys() >= KEYS):
+                raise UsageError(f"{file}:{number}: is not a line of a manifest")
+            yield told
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _write_aside(file: Path, content: bytes) -> None:
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    with aside.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    os.replace(aside, file)
+
+
+def _lock(opened: Any) -> None:
+    """Raises OSError where another process holds it; without locks, on Windows, nothing is held."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

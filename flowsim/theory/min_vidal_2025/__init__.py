@@ -1,0 +1,15 @@
+"""Min & Vidal 2025, Gradient Flow Provably Learns Robust Classifiers for Orthonormal GMMs: its claims.
+
+Gaussian clusters around orthonormal centres in two classes. The flow of a pReLU network with p > 2 from tiny weights turns
+every neuron to a centre and then fits; what it arrives at is close to F^(p), and as robust as a classifier can be.
+"""
+
+from __future__ import annotations
+
+from . import robustness, training
+from .setting import Mixture, Training, gaps
+from .training import rates
+
+CLAIMS = {**training.CLAIMS, **robustness.CLAIMS}
+
+__all__ = ["CLAIMS", "Mixture", "Training", "gaps", "rates"]

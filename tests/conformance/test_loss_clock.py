@@ -1,0 +1,225 @@
+"""The loss clock goes where time cannot, and to the same places where both can go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from support.clusters import CLUSTERS
+from support.reading import angles
+
+import flowsim
+
+PRELU = """
+[data]
+dimension = 30
+positive = 3
+negative = 3
+samples = 60
+noise = { total = 0.2 }
+
+[model]
+width = 18
+
+[init]
+scale = 1e-4
+
+[loss]
+kind = "exponential"
+
+[flow]
+rtol = 1e-4
+until = { log10_loss = -40000.0 }
+
+[observe]
+times = 60
+variables = ["log_norm", "output_weight", "log10_loss", "margin"]
+"""
+
+LINEAR = """
+[data]
+dimension = 5
+positive = 1
+negative = 1
+samples = 40
+noise = { total = 0.6 }
+
+[model]
+activation = "leaky_relu"
+slope = 1.0
+output = "fixed"
+output_weight = 1.0
+width = 1
+
+[init]
+scale = 0.1
+
+[loss]
+kind = "logistic"
+
+[flow]
+until = { log10_loss = -1e6 }
+"""
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("model", [{}, {"bias": True}, {"output": "fixed", "output_weight": 0.5}])
+def test_time_and_loss_clocks_agree_where_both_can_go(small, loss, model):
+    rtol = 1e-7
+    runs = [
+        flowsim.run(
+            small(
+                loss__kind=loss,
+                model={"width": 6, **model},
+                flow__clock=clock,
+                flow__rtol=rtol,
+                flow__until={"time": 2000.0},
+                observe__snapshots="all",
+            )
+        ).dataset
+        for clock in ("time", "loss")
+    ]
+    on_time, on_loss = runs
+    np.testing.assert_array_equal(on_time["time"], on_loss["time"])
+    fallen = on_loss["log10_loss"][0] - on_loss["log10_loss"][-1]
+    assert fallen > 0.5, "the run ends before the clocks differ"
+    assert angles(on_loss, on_time).max() < 100 * rtol
+    np.testing.assert_allclose(on_loss["log_norm"], on_time["log_norm"], atol=100 * rtol)
+    np.testing.assert_allclose(10 ** on_loss["log10_time"], on_loss["time"], rtol=1e-12)
+
+
+def test_clocks_agree_where_every_cluster_has_an_output(small):
+    shared = {"data__supervision": "cluster", "loss__kind": "cross_entropy", "model__width": 8, "flow__rtol": 1e-7}
+    shared |= {"flow__until": {"time": 100.0}, "observe__snapshots": "all"}
+    on_time, on_loss = (flowsim.run(small(**shared, flow__clock=clock)).dataset for clock in ("time", "loss"))
+    assert angles(on_loss, on_time).max() < 1e-5
+    np.testing.assert_allclose(on_loss["log_norm"], on_time["log_norm"], atol=1e-5)
+
+
+def test_flow_time_is_exact_far_beyond_the_largest_float(scenario_of):
+    # one aligned neuron w of fixed output weight 1: dw/dt = e^-w, so t = e^w - e^w(0)
+    text = """
+    [data]
+    dimension = 3
+    positive = 1
+    negative = 0
+    noise = { total = 0.0 }
+    samples = 1
+    [model]
+    width = 1
+    output = "fixed"
+    output_weight = 1.0
+    [init]
+    shape = "nudged"
+    nudge = 1.0
+    scale = 0.5
+    signs = "half"
+    [loss]
+    kind = "exponential"
+    [flow]
+    rtol = 1e-8
+    until = { log10_loss = -3000.0 }
+    [observe]
+    spacing = "solver"
+    """
+    run = flowsim.run(scenario_of(text)).dataset
+    size = np.exp(run["log_norm"].values[:, 0])
+    expected = (size[1:] + np.log1p(-np.exp(size[0] - size[1:]))) / np.log(10)
+    np.testing.assert_allclose(run["log10_time"][1:], expected, rtol=1e-7, atol=1e-6)
+    assert np.isinf(run["time"][-1])
+    np.testing.assert_allclose(run["log10_loss"], -size / np.log(10), rtol=1e-12)
+
+
+def smoothed_margin(run, homogeneity: float) -> np.ndarray:
+    """log(1/sum exp(-q)) / |theta|^L of Lyu & Li 2020"""
+    square = (np.exp(2 * run["log_norm"]) + run["output_weight"] ** 2).sum("neuron").values
+    total = run["log10_loss"].values * np.log(10) + np.log(run.sizes["sample"])
+    return -total / square ** (homogeneity / 2)
+
+
+def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
+    tree = flowsim.run(flowsim.loads(PRELU, overrides={"flow.engine": "numba"}))
+    run = tree.dataset
+    assert tree.attrs["status"] == "done"
+    assert run["log10_loss"][-1] <= -40_000
+    assert tree["numerics/evaluations"][-1] <= 10_000
+    assert np.isfinite(run["log10_time"][-1])
+    assert np.isinf(run["time"][-1])
+    separated = run["margin"].min("sample").values > 0
+    smoothed = smoothed_margin(run, 2)[separated]
+    assert (np.diff(smoothed) >= -1e-4 * smoothed[1:]).all()
+    assert smoothed[-1] > 2 * smoothed[smoothed > 0][0]
+
+
+def test_cost_grows_like_a_square_root():
+    evaluations = [
+        int(
+            flowsim.run(flowsim.loads(PRELU, overrides={"flow.engine": "numba", "flow.until": {"log10_loss": goal}}))[
+                "numerics/evaluations"
+            ][-1]
+        )
+        for goal in (-1e3, -1e4, -1e5)
+    ]
+    second, third = np.diff(evaluations)
+    # sqrt(10) = 3.2, to be told from 10
+    assert third / second < 6.0, evaluations
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_a_relu_network_whose_pairs_slide_gets_to_1e_minus_1000(loss):
+    overrides = {"flow.until": {"log10_loss": -1000.0}, "loss.kind": loss, "observe.times": 60}
+    tree = flowsim.run(flowsim.loads(CLUSTERS, overrides=overrides))
+    run = tree.dataset
+    assert tree.attrs["status"] == "done"
+    assert run["sliding_pairs"].max() > 10
+    assert tree["numerics/evaluations"][-1] < 30_000
+    assert (np.diff(run["log10_loss"]) <= 0).all()
+    if loss == "exponential":
+        smoothed = smoothed_margin(run, 2)
+        smoothed = smoothed[smoothed > 0]
+        assert (np.diff(smoothed) >= -1e-5 * smoothed[1:]).all()
+
+
+def test_the_direction_of_a_linear_model_tends_to_the_hard_margin_separator():
+    scenario = flowsim.loads(LINEAR, overrides={"flow.engine": "numba"})
+    run, problem = flowsim.run(scenario).dataset, flowsim.build(scenario)
+    direction = run["direction"].values[-1, 0] * run["neuron_sign"].values[0]
+    signed = problem.targets[:, None] * problem.inputs
+    found = minimize(
+        lambda w: w @ w / 2,
+        direction / (signed @ direction).min(),
+        jac=lambda w: w,
+        constraints={"type": "ineq", "fun": lambda w: signed @ w - 1, "jac": lambda w: signed},
+        method="SLSQP",
+        options={"ftol": 1e-16, "maxiter": 200},
+    )
+    best = found.x / np.linalg.norm(found.x)
+    assert np.linalg.norm(direction - best) < 1e-6
+
+
+def test_contradictory_labels_end_with_a_status_that_says_so(scenario_of):
+    overrides = {"data.noise": {"total": 3.0}, "flow.until": {"log10_loss": -10.0}}
+    tree = flowsim.run(scenario_of(LINEAR, overrides))
+    assert tree.attrs["status"] == "not_separated"
+    assert tree.attrs["exit_code"] == 3
+    assert tree["margin"][-1].min() < 0
+
+
+@pytest.mark.parametrize("spacing", ["linear", "log", "solver"])
+def test_instants_are_kept_evenly_in_what_the_clock_goes_by(small, spacing, engine):
+    goal = -2000.0 if engine == "numba" else -100.0
+    scenario = small(
+        loss__kind="exponential",
+        flow__until={"log10_loss": goal},
+        observe__spacing=spacing,
+        observe__times=20,
+        flow__rtol=1e-4,
+    )
+    run = flowsim.run(scenario).dataset
+    log_time = run["log10_time"].values
+    assert (np.diff(log_time) > 0).all()
+    assert log_time[0] == -np.inf
+    assert run["log10_loss"][-1] <= goal
+    if spacing == "log":
+        assert 20 <= len(log_time) <= 41
+        np.testing.assert_allclose(np.diff(log_time[2:-1]), log_time[3] - log_time[2], rtol=1e-6)

@@ -1,0 +1,170 @@
+"""Slopes, pictures and the page of a sweep, from datasets with known numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from support.sweeps import BASE, GRID
+
+import flowsim
+from flowsim.analysis.scaling import scaling
+from flowsim.cli import main
+from flowsim.report.sweeps import KINDS, plot, write_report
+from flowsim.report.sweeps.table import table
+
+NOISE = "data.noise.total"
+
+
+def made(slope: float = 2.0, factor: float = 3.0, spread: float = 0.0) -> xr.Dataset:
+    """y = factor noise^slope, times exp(±spread) for the two seeds; `growth` = factor + slope log noise."""
+    noise = np.geomspace(0.01, 1.0, 5)
+    wobble = np.exp(spread * np.array([-1.0, 1.0]))
+    power = factor * noise[:, None] ** slope * wobble
+    instants = np.stack([factor + slope * np.log(noise)[:, None] + 0 * wobble, np.full((5, 2), np.nan)], axis=-1)
+    points = (NOISE, "seed")
+    return xr.Dataset(
+        {
+            "final_loss": (points, power),
+            "phase_instant": ((*points, "phase"), instants),
+            "seconds": (points, np.ones((5, 2))),
+            "status": (points, np.where(power > power.max() / 2, "non_finite", "done")),
+            "exit_code": (points, np.where(power > power.max() / 2, 3, 0)),
+        },
+        {NOISE: noise, "seed": [0, 1], "phase": ["growth", "alignment"]},
+        {"sweep_keys": f"{NOISE}\nseed", "title": "<made> & more", "scenario": "", "flowsim_version": "0"},
+    )
+
+
+@given(st.floats(-5, 5), st.floats(1e-3, 1e3))
+def test_a_power_law_is_recovered(slope, factor):
+    fit = scaling(made(slope, factor), "final_loss", NOISE)
+    assert fit.slope == pytest.approx(slope, abs=1e-9)
+    assert math.exp(fit.intercept) == pytest.approx(factor, rel=1e-9)
+    np.testing.assert_allclose(fit.line(fit.x), fit.y, rtol=1e-9)
+
+
+def test_a_law_in_the_logarithm_is_recovered_from_a_phase():
+    fit = made(-0.7, 4.0).flow.scaling("growth", over=NOISE, law="log")
+    assert (fit.slope, fit.intercept) == pytest.approx((-0.7, 4.0))
+
+
+def test_the_interval_is_that_of_ordinary_least_squares():
+    dataset = made(spread=0.3)
+    fit = scaling(dataset, "final_loss", NOISE, confidence=0.9)
+    # by the formulas of a textbook: s^2 = RSS/(n-2), Var(slope) = s^2/Sxx; t(0.95, 8) = 1.859548
+    x = np.repeat(np.log(dataset[NOISE].values), 2)
+    y = np.log(dataset["final_loss"].values.ravel())
+    centred = x - x.mean()
+    slope = centred @ y / (centred @ centred)
+    rest = y - y.mean() - slope * centred
+    half = 1.859548 * math.sqrt(rest @ rest / 8 / (centred @ centred))
+    assert fit.interval == pytest.approx((slope - half, slope + half), rel=1e-6)
+
+
+def test_the_interval_holds_the_slope_as_often_as_it_says():
+    random, hits = np.random.default_rng(0), 0
+    for _ in range(300):
+        dataset = made(1.0, 1.0)
+        dataset["final_loss"] = dataset["final_loss"] * np.exp(0.2 * random.standard_normal((5, 2)))
+        low, high = scaling(dataset, "final_loss", NOISE, confidence=0.8).interval
+        hits += low <= 1.0 <= high
+    assert abs(hits / 300 - 0.8) < 4 * math.sqrt(0.8 * 0.2 / 300)
+
+
+@pytest.mark.parametrize(
+    ("name", "over", "message"),
+    [
+        ("final_los", NOISE, 'did you mean "final_loss"'),
+        ("final_loss", "data.noise.totl", f'did you mean "{NOISE}"'),
+        ("alignment", NOISE, "a slope needs three points"),
+        ("final_loss", "seed", f'also depends on "{NOISE}"'),
+    ],
+)
+def test_what_cannot_be_fitted_is_answered(name, over, message):
+    with pytest.raises(flowsim.UsageError, match=message.replace("(", r"\(")):
+        made().flow.scaling(name, over)
+
+
+def test_points_without_a_logarithm_are_left_out_and_counted():
+    dataset = made()
+    dataset["final_loss"][0, 0] = 0.0
+    dataset["final_loss"][1, 1] = np.nan
+    fit = scaling(dataset, "final_loss", NOISE)
+    assert (fit.left_out, len(fit.x)) == (2, 8)
+    assert "2 left out" in str(fit)
+
+
+def test_a_table_has_quartiles_over_all_that_is_not_drawn():
+    found = table(made(spread=0.3), "final_loss", NOISE)
+    expected = np.quantile(made(spread=0.3)["final_loss"].values, (0.25, 0.5, 0.75), axis=1)
+    np.testing.assert_allclose(found.quartiles[:, 0], expected)
+    assert (found.count, found.rest) == (2, ("seed",))
+    whole = table(made(), "final_loss", NOISE, "seed")
+    np.testing.assert_array_equal(whole.quartiles[1], made()["final_loss"].values.T)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_draws_what_is_there(kind):
+    axes = plot(made(), kind, by="seed", interactive=False)
+    assert axes.get_xlabel() == NOISE
+    if kind == "heat":
+        np.testing.assert_array_equal(axes.collections[0].get_array(), made()["final_loss"].values.T)
+        return
+    lines = [line for line in axes.get_lines() if str(line.get_label()).startswith("seed")]
+    assert len(lines) == 2
+    if kind == "lines":
+        np.testing.assert_array_equal(lines[1].get_ydata(), made()["final_loss"].values[:, 1])
+    else:
+        assert "slope 2 [" in str(lines[0].get_label())
+
+
+def test_the_page_stands_alone_and_escapes(tmp_path):
+    write_report(made(), tmp_path / "r.html", name="sweep.nc")
+    text = (tmp_path / "r.html").read_text()
+    assert "&lt;made&gt; &amp; more" in text
+    assert "<made>" not in text
+    assert "8 of 10 points are done" in text
+    assert text.count("non_finite") == 2
+    assert "<h3>final_loss</h3>" in text
+    assert "<h3>alignment</h3>" not in text  # no point reached it
+    for reference in ('src="http', 'href="http', "@import"):
+        assert reference not in text
+    ids = [part.partition('"')[0] for part in text.split(' id="')[1:]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_commands_do_the_same(within, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(BASE + GRID)
+    assert main(["check", "s.toml"]) == 0
+    assert "sweep        6 points: 2 data.noise.total x 3 seed" in capsys.readouterr().out
+    assert main(["sweep", "s.toml", "-o", "out"]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err.splitlines()) == ("", ["6 of 6 points are done, 0 failed; 6 ran now", "out/sweep.nc"])
+    assert main(["sweep", "s.toml", "-o", "out"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main(["sweep", "s.toml", "-o", "out", "--resume", "--json"]) == 0
+    assert '"ran": 0' in capsys.readouterr().out
+    assert main(["plot", "out/sweep.nc", "heat", "--by", "seed", "-o", "h.svg"]) == 0
+    assert main(["plot", "out/sweep.nc", "heat", "--by", "seed", "--at", "3"]) == 2
+    assert "heat: takes no at; it takes of, over, by, law" in capsys.readouterr().err
+    assert main(["plot", "out/sweep.nc", "heats"]) == 2
+    assert 'did you mean "heat"' in capsys.readouterr().err
+    assert main(["report", "out/sweep.nc", "-o", "r.html"]) == 0
+    assert main(["report", "out/sweep.nc", "out/sweep.nc", "-o", "r2.html"]) == 2
+    assert main(["sweep", "s.toml", "-o", "x", "--set", 'sweep.grid={"model.widht" = [1]}']) == 2
+    assert 'did you mean "width"' in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+    assert (tmp_path / "h.svg").read_text().count("<svg") == 1
+
+
+def test_run_says_that_a_sweep_is_for_another_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(BASE + GRID)
+    assert main(["run", "s.toml"]) == 0
+    assert "its [sweep] is for flowsim sweep" in capsys.readouterr().err

@@ -1,0 +1,196 @@
+"""A sweep's points: which there are, what names them, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import flowsim
+from flowsim.scenario.sweep import MAX_POINTS, Range
+from flowsim.sweep.batches import Estimate, batches
+from flowsim.sweep.plan import plan
+
+LIGHT = Estimate(1, 1.0, 1.0)
+
+
+def points(text: str, **overrides):
+    overrides = {key.replace("__", "."): value for key, value in overrides.items()}
+    return plan(flowsim.loads(text, name="s.toml", overrides=overrides)).points
+
+
+def answer(text: str) -> list[str]:
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        plan(flowsim.loads(text, name="s.toml"))
+    return str(caught.value).splitlines()
+
+
+def test_a_grid_has_all_combinations_and_a_zip_goes_side_by_side():
+    found = points(
+        '[sweep.grid]\nseed = [0, 1]\n"model.width" = [3, 4, 5]\n[sweep.zip]\n"init.scale" = [1e-3, 1e-4]\n'
+        '"data.noise.total" = [0.1, 0.2]'
+    )
+    assert len(found) == 12
+    assert {(p.values["init.scale"], p.values["data.noise.total"]) for p in found} == {(1e-3, 0.1), (1e-4, 0.2)}
+    assert [p.values["model.width"] for p in found[::2]] == [3, 4, 5] * 2
+
+
+def test_listed_points_are_these():
+    table = '[sweep]\npoints = [{ seed = 3, "model.width" = 4 }, { "model.width" = 5, seed = 1 }]'
+    assert [dict(p.values) for p in points(table)] == [
+        {"seed": 3, "model.width": 4},
+        {"seed": 1, "model.width": 5},
+    ]
+
+
+whole, real = st.integers(1, 1000), st.floats(1e-6, 1e6)
+
+
+@given(
+    st.one_of(st.tuples(whole, whole), st.tuples(real, real)), st.integers(2, 50), st.sampled_from(["linear", "log"])
+)
+def test_a_range_goes_from_its_first_value_to_its_last_in_equal_steps(ends, count, spacing):
+    low, high = sorted(ends)
+    if low == high:
+        return
+    values = Range.model_validate({"from": low, "to": high, "count": count, "spacing": spacing}).values
+    assert (values[0], values[-1], len(values)) == (low, high, count)
+    assert {type(value) for value in values} == {type(low)}
+    scale = math.log if spacing == "log" else float
+    step = (scale(high) - scale(low)) / (count - 1)
+    for index, value in enumerate(values):
+        exact = scale(low) + index * step
+        slack = 0.5 if isinstance(low, int) else 0.0
+        exact = math.exp(exact) if spacing == "log" else exact
+        assert value == pytest.approx(exact, rel=1e-9, abs=slack + 1e-12)
+
+
+def test_what_a_point_is_called_depends_on_its_content_alone():
+    one = points('[sweep.grid]\nseed = [0, 1]\n"data.noise.total" = [0.1, 0.2]')
+    other = points('# other\n[data.noise]\ntotal = 0.2\n[sweep.grid]\n"data.noise.total" = [0.2, 0.1]\nseed = [1, 0]')
+    assert {p.sha256 for p in one} == {p.sha256 for p in other}
+    assert {p.sha256 for p in points('seed = 1\n[sweep.grid]\n"data.noise.total" = [0.1]')} < {p.sha256 for p in one}
+
+
+def test_points_that_differ_in_their_seed_alone_fly_together_whatever_their_order():
+    seeds = "seed = { from = 0, to = 19, count = 20 }"
+    planned = plan(flowsim.loads(f'[sweep.grid]\n{seeds}\n"model.width" = [3, 5]'))
+    found = [flight for batch in batches(planned, planned.points, LIGHT, 1) for flight in batch.flights]
+    assert sorted(point for flight in found for point in flight.points) == sorted(p.sha256 for p in planned.points)
+    assert [len(flight.points) for flight in found] == [5] * 8
+    assert {flight.values["model"]["width"] for flight in found} == {3, 5}
+
+
+def test_a_family_that_cannot_be_an_ensemble_flies_one_by_one():
+    text = "[flow]\nuntil = { loss = 0.1 }\n[sweep.grid]\nseed = { from = 0, to = 99, count = 100 }"
+    planned = plan(flowsim.loads(text))
+    flights = [flight for batch in batches(planned, planned.points, LIGHT, 1) for flight in batch.flights]
+    assert all(len(flight.points) == 1 for flight in flights)
+    together = plan(flowsim.loads(text.replace("loss = 0.1", "loss = 0.1, time = 9.0")))
+    assert len([f for batch in batches(together, together.points, LIGHT, 1) for f in batch.flights]) < 20
+
+
+def test_ten_thousand_points_are_few_batches():
+    grid = "[sweep.grid]\nseed = { from = 0, to = 99, count = 100 }\n"
+    planned = plan(flowsim.loads(grid + '"data.noise.total" = { from = 0.1, to = 1.0, count = 100 }'))
+    found = batches(planned, planned.points, LIGHT, 2)
+    assert len(planned.points) == 10_000
+    assert len(found) <= 100
+    assert sum(len(batch.points) for batch in found) == 10_000
+
+
+BAD = {
+    "unknown key": ('[sweep.grid]\n"model.widht" = [3]', 's.toml:2: model.widht: unknown key; did you mean "width"?'),
+    "itself": ('[sweep.grid]\n"sweep.grid" = [3]\n', 's.toml:2: sweep.grid."sweep.grid": cannot be swept'),
+    "a dead end": (
+        '[loss]\nkind = "square"\n[sweep.grid]\n"loss.kind.x" = [3]',
+        "s.toml:4: loss.kind.x: leads nowhere",
+    ),
+    "value": (
+        '[sweep.grid]\n"data.noise.total" = [\n0.1,\n-1.0]',
+        "s.toml:4: data.noise.total: -1.0 is not allowed",
+    ),
+    "empty array": ("[sweep.grid]\nseed = []", "s.toml:2: sweep.grid.seed: must have at least 1, not 0"),
+    "empty range": (
+        "[sweep.grid]\nseed = { from = 0, to = 9, count = 0 }",
+        "s.toml:2: sweep.grid.seed.count: 0 is not allowed",
+    ),
+    "range of one": (
+        "[sweep.grid]\nseed = { from = 4, to = 4, count = 3 }",
+        "s.toml:2: sweep.grid.seed.to: from and to are both 4",
+    ),
+    "log range from 0": (
+        '[sweep.grid]\n"init.scale" = { from = 0.0, to = 1.0, count = 3, spacing = "log" }',
+        's.toml:2: sweep.grid."init.scale".spacing: "log" needs',
+    ),
+    "half a range": (
+        "[sweep.grid]\nseed = { from = 0, to = 9 }",
+        "s.toml:2: sweep.grid.seed.count: is required",
+    ),
+    "a billion points": (
+        "[sweep.grid]\nseed = { from = 0, to = 999_999, count = 1_000_000 }\n"
+        '"init.scale" = { from = 0.1, to = 1.0, count = 1000 }',
+        f"s.toml:1: sweep.grid: 1000000000 points; at most {MAX_POINTS}",
+    ),
+    "lengths of zip": (
+        '[sweep.zip]\nseed = [1, 2, 3]\n"model.width" = [3, 4]',
+        "s.toml:2: sweep.zip.seed: arrays of zip have one length, and these have 3 of seed, 2 of model.width",
+    ),
+    "swept twice": (
+        "[sweep.zip]\nseed = [1, 2]\n[sweep.grid]\nseed = [3]",
+        "s.toml:2: sweep.zip.seed: is in grid too",
+    ),
+    "a part of another": (
+        '[sweep.grid]\n"data.noise" = [{ total = 0.1 }]\n"data.noise.total" = [0.1]',
+        's.toml:3: sweep.grid."data.noise.total": is a part of data.noise',
+    ),
+    "no quotes": (
+        "[sweep.grid]\ndata.noise.total = [0.1]",
+        's.toml:2: sweep.grid.data: is a table; write dotted keys in quotes: "data.noise.total"',
+    ),
+    "twice the same": (
+        '[sweep.grid]\n"data.noise.total" = [0.5, 1, 1.0]',
+        "s.toml:2: data.noise.total: 1 is named twice",
+    ),
+    "the same point twice": (
+        "[sweep]\npoints = [\n{ seed = 1 },\n{ seed = 2 },\n{ seed = 1 }]",
+        "s.toml:5: seed: 1 is named twice",
+    ),
+    "different keys": (
+        '[sweep]\npoints = [{ seed = 1 },\n{ "model.width" = 1 }]',
+        "s.toml:3: sweep.points[1]: its keys differ from those of the first point: seed",
+    ),
+    "an ensemble": (
+        'seed = [1, 2]\n[sweep.grid]\n"model.width" = [3]',
+        "s.toml:1: seed: a point of a sweep has a single",
+    ),
+    "no such observable": (
+        '[sweep]\ntrajectories = ["los"]\ngrid = { seed = [1] }',
+        's.toml:2: sweep.trajectories[0]: "los" is not allowed; did you mean "loss"?',
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD.values(), ids=list(BAD))
+def test_bad_sweeps_are_answered_with_their_line(text, said):
+    found = answer(text)
+    assert found[0].startswith(said)
+
+
+def test_every_problem_is_told_once_with_a_point_that_has_it():
+    found = answer('[sweep.grid]\n"data.noise.total" = [-1.0, 0.1]\n"loss.kind" = ["hinge", "square"]\nseed = [0, 1]')
+    assert [line.partition(": ")[0] for line in found] == ["s.toml:2", "s.toml:3"]
+    assert "in 4 points, such as data.noise.total = -1" in found[0]
+
+
+def test_rules_between_keys_are_seen_at_the_points():
+    (found,) = answer('[data]\ndimension = 20\nbalanced = false\n[sweep.grid]\n"data.positive" = [3, 30]')
+    assert found.startswith("s.toml:2: data.dimension: 20 is too small: 32 orthonormal centres")
+    assert found.endswith("(in the point data.positive = 30)")
+
+
+def test_a_scenario_without_a_sweep_is_none():
+    with pytest.raises(flowsim.UsageError, match=r"has no \[sweep\]"):
+        plan(flowsim.loads(""))

@@ -1,0 +1,135 @@
+"""The KKT point that a flow goes to: against a maximum-margin separator, and against its conditions written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import flowsim
+
+FLOW = {
+    "init": {"scale": 0.1, "signs": "half"},
+    "loss__kind": "logistic",
+    "flow__until": {"log10_loss": -20.0, "steps": 20_000},
+    "observe": {"times": 30, "spacing": "log", "snapshots": 8},
+}
+#: Networks of a kink, without, and with a bias.
+NETWORKS = {
+    "relu": {"activation": "relu", "width": 8},
+    "relu with bias": {"activation": "relu", "width": 8, "bias": True},
+    "leaky": {"activation": "leaky_relu", "slope": 0.2, "width": 8},
+    "relu, fixed output": {"activation": "relu", "width": 8, "output": "fixed", "output_weight": 0.5},
+    "prelu": {"activation": "prelu", "degree": 3, "width": 4},
+}
+#: Neurons of a power share the clusters out slowly.
+LATER = {"prelu": {"flow__until__log10_loss": -80.0}}
+LINEAR = {
+    "fixed output": {"activation": "leaky_relu", "slope": 1.0, "width": 1, "output": "fixed", "output_weight": 1.0},
+    "trained": {"activation": "leaky_relu", "slope": 1.0, "width": 3},
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_linear_network_s_limit_is_the_maximum_margin_separator(small, name, seed):
+    scenario = small(
+        seed=seed,
+        data={"dimension": 8, "positive": 1, "negative": 1, "noise": {"total": 0.6}, "samples": 40},
+        model=LINEAR[name],
+        **FLOW,
+    )
+    problem, found = flowsim.build(scenario), flowsim.limit(flowsim.run(scenario))
+    weights = found["output_weight"].values @ found["hidden"].values
+    # without an intercept: samples and their mirror images
+    mirrored = np.vstack([problem.inputs, -problem.inputs]), np.append(problem.label, -problem.label)
+    separator = SVC(kernel="linear", C=1e10, tol=1e-12).fit(*mirrored).coef_[0]
+    apart = weights / np.linalg.norm(weights) - separator / np.linalg.norm(separator)
+    assert np.linalg.norm(apart) < 1e-6
+    assert found["residual"] < 1e-8
+
+
+@pytest.fixture(params=NETWORKS, scope="module")
+def pair(request, small):
+    scenario = small(
+        seed=3, model=NETWORKS[request.param], data__noise={"total": 0.3}, **FLOW, **LATER.get(request.param, {})
+    )
+    run = flowsim.run(scenario)
+    return flowsim.build(scenario), run, flowsim.limit(run)
+
+
+def test_the_limit_meets_the_kkt_conditions(pair):
+    """Written out from the file's arrays: w_j = v_j sum_i lambda_i y_i k_ij x_i, k_ij the slopes."""
+    problem, _, found = pair
+    assert found.attrs["found"] == 1
+    assert found["residual"] < 1e-8
+    hidden, output, multiplier = (found[name].values for name in ("hidden", "output_weight", "multiplier"))
+    inputs = problem.inputs
+    if problem.bias:
+        hidden = np.hstack([hidden, found["hidden_bias"].values[:, None]])
+        inputs = np.hstack([inputs, np.ones((len(inputs), 1))])
+    margin = found["margin"].values
+    assert margin.min() == pytest.approx(1, abs=1e-8)
+    assert multiplier.min() >= -1e-10 * multiplier.max()
+    assert np.abs(multiplier * (margin - 1)).max() <= 1e-8 * multiplier.max()
+    if problem.activation.degree != 1:
+        return
+    slope = problem.activation.inactive_slope
+    norms = np.linalg.norm(hidden, axis=1)[:, None] * np.linalg.norm(inputs, axis=1)
+    cosine = hidden @ inputs.T / np.where(norms > 0, norms, 1.0)
+    response = np.where(cosine > 0, hidden @ inputs.T, slope * (hidden @ inputs.T))
+    np.testing.assert_allclose(problem.label * (output @ response), margin, rtol=1e-7)
+    for own, v, row in zip(hidden, output, cosine, strict=True):
+        on = np.abs(row) < 1e-8
+        gates = np.where(row > 0, 1.0, slope) * ~on
+        rest = own / v - (gates * multiplier * problem.label) @ inputs if np.linalg.norm(own) else np.zeros_like(own)
+        # what a neuron's planes add is between the slopes of their sides
+        if on.any() and np.linalg.norm(own):
+            columns = ((multiplier * problem.label)[:, None] * inputs)[on].T
+            share = np.linalg.lstsq(columns, rest)[0]
+            assert (share >= slope - 1e-6).all()
+            assert (share <= 1 + 1e-6).all()
+            rest = rest - columns @ share
+        assert np.linalg.norm(rest) <= 1e-7 * max(np.linalg.norm(own / v) if v else 0.0, 1e-300)
+
+
+def test_the_flow_comes_closer_to_it(pair):
+    _, _, found = pair
+    angle = found["angle"].values
+    assert angle[-1] < 0.5 * angle[0]
+    assert (np.diff(angle[len(angle) // 2 :]) < 0).all()
+
+
+def test_the_limit_s_margin_is_no_smaller_than_the_flow_s(pair):
+    problem, run, found = pair
+    hidden, output = found["hidden"].values, found["output_weight"].values * problem.trained_output
+    bias = found["hidden_bias"].values if problem.bias else np.zeros(1)
+    size = np.sqrt((hidden**2).sum() + (bias**2).sum() + (output**2).sum())
+    power = 1 + problem.trained_output
+    assert run["kkt/normalised_margin"].values[-1] <= size**-power * (1 + 1e-9)
+
+
+def test_a_kkt_point_that_the_flow_cannot_go_to_is_told_by_its_margin(small):
+    """Early on, one neuron of a class pulls away from the other: the nearest KKT point has it alone."""
+    found = flowsim.limit(flowsim.run(small(seed=3, model=NETWORKS["prelu"], data__noise={"total": 0.3}, **FLOW)))
+    assert found["residual"] < 1e-8
+    assert "so not its limit" in found.attrs["verdict"]
+
+
+def test_a_run_says_what_its_limit_is(small):
+    run = flowsim.run(small(seed=3, model=NETWORKS["relu"], data__noise={"total": 0.3}, evaluate__limit=True, **FLOW))
+    assert run["limit"].attrs["found"] == 1
+    assert run["limit"].attrs["verdict"].startswith(("the flow's own limit", "a KKT point near the flow"))
+
+
+def test_a_flow_that_has_not_separated_its_samples_shows_no_way_to_a_limit(small):
+    early = {**FLOW, "flow__until": {"time": 1e-3}}
+    found = flowsim.limit(flowsim.run(small(model=NETWORKS["relu"], data__noise={"total": 3.0}, **early)))
+    assert found.attrs["found"] == 0
+    assert "separated" in found.attrs["verdict"]
+
+
+def test_a_loss_that_has_a_minimum_has_no_limit(small):
+    found = flowsim.limit(flowsim.run(small(flow__until={"time": 1.0})))
+    assert found.attrs["found"] == 0
+    assert "logistic or exponential" in found.attrs["verdict"]
