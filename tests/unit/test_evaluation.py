@@ -18,13 +18,14 @@ samples = 12
 noise = { total = 0.01 }
 [model]
 activation = "relu"
-width = 4
+width = 8
 [init]
 scale = 0.01
+signs = "half"
 [loss]
 kind = "exponential"
 [flow]
-until = { loss = 0.01 }
+until = { loss = 0.01, steps = 2000 }
 [observe]
 times = 5
 [evaluate]
