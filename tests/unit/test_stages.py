@@ -186,6 +186,37 @@ def test_what_stages_cannot_have_is_refused(text, changes, key):
     assert key in [issue.key for issue in refused.value.issues]
 
 
+@pytest.mark.parametrize(
+    ("text", "stage", "changes", "keys"),
+    [
+        (MIXTURE, {"clock": "loss"}, {}, ["stage[0].clock"]),
+        (CODING, {"clock": "loss"}, {}, ["stage[0].clock"]),
+        (MIXTURE, {"until": {"kkt": 0.1}, "attack": FGM}, {}, ["stage[0].until.kkt"]),
+        (CODING, {"until": {"kkt": 0.1}}, {"evaluate.limit": True}, ["stage[0].until.kkt", "evaluate.limit"]),
+        (MIXTURE, {**FRESH, "iterations": 3}, {"evaluate.limit": True}, ["evaluate.limit"]),
+    ],
+)
+def test_what_belongs_to_a_flow_on_the_samples_alone_is_refused_in_stages(text, stage, changes, keys):
+    with pytest.raises(flowsim.ScenarioError) as refused:
+        flowsim.loads(text, overrides={"stage": [{"name": "a", **stage}], **changes})
+    assert list(dict.fromkeys(issue.key for issue in refused.value.issues)) == keys
+
+
+def test_a_loss_with_a_regularizer_has_no_loss_clock():
+    wanted = {"loss.regularizer": {"cubic": 0.1}, "flow.clock": "loss"}
+    with pytest.raises(flowsim.ScenarioError, match=r"flow\.clock: .*regularizer"):
+        flowsim.loads(MIXTURE, overrides=wanted)
+
+
+def test_a_stage_may_end_where_the_kkt_conditions_hold():
+    tree = flowsim.run(stages(MIXTURE, {"until": {"kkt": 0.5}}, {"until": {"kkt": 0.3}}))
+    residual = tree["kkt/kkt_residual"].values
+    first = tree["stage"].values == "0"
+    assert residual[first][-1] <= 0.5
+    assert residual[-1] <= 0.3
+    assert not (residual[:-1] <= 0.3).any()
+
+
 def test_an_attacked_flow_with_a_kink_is_refused_at_its_stage():
     with pytest.raises(flowsim.ScenarioError, match=r"stage\[0\]\.method.*kink"):
         flowsim.run(stages(MIXTURE.replace("prelu", "relu"), {"attack": FGM}))
