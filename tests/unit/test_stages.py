@@ -212,9 +212,8 @@ def test_a_stage_may_end_where_the_kkt_conditions_hold():
     tree = flowsim.run(stages(MIXTURE, {"until": {"kkt": 0.5}}, {"until": {"kkt": 0.3}}))
     residual = tree["kkt/kkt_residual"].values
     first = tree["stage"].values == "0"
-    assert residual[first][-1] <= 0.5
+    assert 0.3 < residual[first][-1] <= 0.5
     assert residual[-1] <= 0.3
-    assert not (residual[:-1] <= 0.3).any()
 
 
 def test_an_attacked_flow_with_a_kink_is_refused_at_its_stage():
