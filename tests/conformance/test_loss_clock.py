@@ -65,14 +65,13 @@ until = { log10_loss = -1e6 }
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 @pytest.mark.parametrize("model", [{}, {"bias": True}, {"output": "fixed", "output_weight": 0.5}])
 def test_time_and_loss_clocks_agree_where_both_can_go(small, loss, model):
-    rtol = 1e-7
     runs = [
         flowsim.run(
             small(
                 loss__kind=loss,
                 model={"width": 6, **model},
                 flow__clock=clock,
-                flow__rtol=rtol,
+                flow__rtol=1e-9,
                 flow__until={"time": 2000.0},
                 observe__snapshots="all",
             )
@@ -83,8 +82,9 @@ def test_time_and_loss_clocks_agree_where_both_can_go(small, loss, model):
     np.testing.assert_array_equal(on_time["time"], on_loss["time"])
     fallen = on_loss["log10_loss"][0] - on_loss["log10_loss"][-1]
     assert fallen > 0.25, "the run ends before the clocks differ"
-    assert weight_error(on_loss, on_time) < 100 * rtol
-    np.testing.assert_allclose(on_loss["log_norm"], on_time["log_norm"], atol=100 * rtol)
+    # with fixed output weights a neuron passes close to 0, on either clock, which costs a few digits
+    assert weight_error(on_loss, on_time) < 1e-5
+    np.testing.assert_allclose(on_loss["log_norm"], on_time["log_norm"], atol=1e-5)
     np.testing.assert_allclose(10 ** on_loss["log10_time"], on_loss["time"], rtol=1e-12)
 
 
