@@ -27,6 +27,7 @@ LATER = {"prelu": {"flow__until__log10_loss": -80.0}}
 LINEAR = {
     "fixed output": {"activation": "leaky_relu", "slope": 1.0, "width": 1, "output": "fixed", "output_weight": 1.0},
     "trained": {"activation": "leaky_relu", "slope": 1.0, "width": 3},
+    "classifier": {"kind": "linear"},
 }
 
 
