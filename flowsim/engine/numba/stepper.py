@@ -35,6 +35,7 @@ from .layout import (
     FIRST_RATE,
     FLOW_TIME,
     LAST_ERROR,
+    LAST_EVENT,
     LENGTH,
     LOG_LOSS,
     LOG_SPEED,
@@ -171,7 +172,7 @@ def inside(
         part = part_at(log_time, tableau, state, work)
         if not smooth:
             part = locate(log_time, part, tableau, network, data, state, work, y)
-    if tableau.chebyshev and clock[TIME] - clock[BEGIN] == clock[LENGTH]:
+    if tableau.chebyshev and clock[LAST_EVENT] != clock[TIME]:
         chebyshev_inside(part, network, data, state, work, y)
         settle(y, network, state)
     else:
