@@ -54,6 +54,7 @@ LONG_NAMES = {
     "cosines": "neurons, by target cluster",
     "boundary": "feature 1",
     "robustness": "robust accuracy",
+    "kkt": "distance from a KKT point",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
 OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
@@ -240,8 +241,9 @@ def test_of_several_outputs_every_class_has_its_boundary(draw):
     assert fields.shape[0] == 2
     np.testing.assert_array_equal(fields[0], -fields[1])
     for kind, why in obstacles(run).items():
-        assert not why, kind
-        draw(run, kind)
+        assert bool(why) == (kind == "kkt"), kind  # networks of several outputs have no certificates
+        if not why:
+            draw(run, kind)
 
 
 def test_weak_and_strong_attacks_stand_side_by_side_and_other_classifiers_have_the_strongest(draw, xor):
