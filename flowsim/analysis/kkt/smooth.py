@@ -1,4 +1,4 @@
-"""The KKT point of a network whose activation has no kink, by MINPACK on all its weights and multipliers at once."""
+"""The KKT point of a network whose activation has no kink, by least squares on all its weights and multipliers at once."""
 
 from __future__ import annotations
 
