@@ -105,40 +105,42 @@ def assert_as_undisturbed(folder: Path, undisturbed: xr.Dataset) -> None:
             np.testing.assert_array_equal(found[name], undisturbed[name], err_msg=str(name))
 
 
-def test_a_killed_worker_has_its_points_run_by_others(folder, spawn, undisturbed):
-    process = spawn(*sweeping("--workers", "2"))
-    until(lambda: told(folder))
-    os.kill(workers_of(process)[0], signal.SIGKILL)
-    assert len(told(folder)) < POINTS
-    assert process.wait(PATIENCE) == 0
-    assert len(told(folder)) == POINTS
-    assert_as_undisturbed(folder, undisturbed)
-
-
-def test_a_killed_command_is_resumed(folder, spawn, undisturbed):
+def test_a_killed_command_is_resumed_and_a_killed_worker_has_its_points_run_by_others(folder, spawn, undisturbed):
     process = spawn(*sweeping("--workers", "1"))
     until(lambda: told(folder))
     process.kill()
     process.wait()
     before = told(folder)
     assert 0 < len(before) < POINTS
-    assert spawn(*sweeping("--workers", "1", "--resume")).wait(PATIENCE) == 0
+    process = spawn(*sweeping("--workers", "2", "--resume"))
+    until(lambda: len(told(folder)) > len(before))
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+    assert len(told(folder)) < POINTS
+    assert process.wait(PATIENCE) == 0
     assert told(folder)[: len(before)] == before
+    assert len(told(folder)) == POINTS
     assert_as_undisturbed(folder, undisturbed)
 
 
-def test_a_scheduler_elsewhere_works_and_may_be_killed(folder, spawn, undisturbed):
+def test_a_scheduler_elsewhere_works_and_it_or_the_command_may_be_stopped(folder, spawn, within, undisturbed):
     address, scheduler = begin_cluster(folder, spawn)
-    process = spawn(*sweeping("--scheduler", address))
+    interrupted = spawn(*sweeping("--scheduler", address))
     until(lambda: told(folder))
+    interrupted.send_signal(signal.SIGINT)
+    assert interrupted.wait(PATIENCE) == 130
+    said = (folder / "err2").read_text()
+    assert "Traceback" not in said
+    assert "--resume runs what is missing" in said
+    first = told(folder)
+    process = spawn(*sweeping("--scheduler", address, "--resume"))
+    until(lambda: len(told(folder)) > len(first))
     scheduler.kill()
     assert process.wait(PATIENCE) == 4
-    assert "--resume runs what is missing" in (folder / "err2").read_text()
-    before = told(folder)
-    assert 0 < len(before) < POINTS
-    other, _ = begin_cluster(folder, spawn)
-    assert spawn(*sweeping("--scheduler", other, "--resume")).wait(PATIENCE) == 0
-    assert told(folder)[: len(before)] == before
+    assert "the scheduler was lost; --resume runs what is missing" in (folder / "err3").read_text()
+    second = told(folder)
+    assert 0 < len(first) < len(second) < POINTS
+    assert sweep(flowsim.load(folder / "s.toml"), folder / "out", resume=True).exit_code == 0
+    assert told(folder)[: len(second)] == second
     assert_as_undisturbed(folder, undisturbed)
 
 
@@ -152,17 +154,6 @@ def begin_cluster(folder: Path, spawn: Callable[..., subprocess.Popen[str]]) -> 
     address = json.loads(file.read_text())["address"]
     spawn("-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "20")
     return address, scheduler
-
-
-def test_control_c_leaves_what_is_done(folder, spawn):
-    process = spawn(*sweeping("--workers", "1"))
-    until(lambda: told(folder))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 130
-    said = (folder / "err0").read_text()
-    assert "Traceback" not in said
-    assert "--resume" in said
-    assert 0 < len(told(folder)) < POINTS
 
 
 def test_no_scheduler_is_answered(folder, spawn, monkeypatch):

@@ -85,7 +85,7 @@ def _placed(run: Run, phases: list[Phase]) -> list[tuple[Phase, float]]:
 
 
 def limit(run: Run) -> str:
-    """How far the run is from a KKT point of the margin problem at its end, and the one it goes to; nothing where it has none."""
+    """How far the run is from a KKT point of the margin problem at its end, and the one it goes to; "" without."""
     rows: list[tuple[str, str]] = []
     if "kkt" in run.tree.children:
         last = run.tree.children["kkt"].to_dataset().isel(time=-1)
