@@ -322,6 +322,24 @@ def test_a_log_axis_of_time_leaves_time_0_out(draw, flow):
     assert axes.get_xlim()[0] == flow["time"][1]
 
 
+@pytest.fixture(scope="module")
+def far() -> xr.DataTree:
+    """On the loss clock, to times that are no floats any more."""
+    text = "[data]\ndimension=20\npositive=2\nnegative=2\nsamples=40\n[model]\nwidth=12\n[loss]\nkind='exponential'\n"
+    text += "[flow]\nrtol=1e-4\nuntil={log10_loss=-800.0}\n[observe]\ntimes=20\nspacing='log'"
+    return flowsim.run(flowsim.loads(text))
+
+
+@pytest.mark.parametrize("kind", ["kkt", "loss", "norms", "alignment", "steps"])
+def test_a_flow_on_the_loss_clock_is_drawn_over_the_logarithm_of_its_time(draw, far, kind):
+    assert np.isinf(far["time"].values).sum() > 5
+    axes = draw(far, kind)
+    assert axes.get_xlabel() == "log10 of flow time"
+    assert axes.get_xlim()[1] == far["log10_time"][-1]
+    drawn = axes.get_lines()[0].get_xydata()
+    assert np.isfinite(drawn).all(axis=1).sum() > 10
+
+
 def test_a_plot_can_be_one_of_several_in_a_figure(flow):
     from matplotlib.figure import Figure
 
