@@ -93,7 +93,9 @@ def main() -> None:
     points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
     print(f"{result.done} of {result.points} points on {options.workers} workers; load {os.getloadavg()[0]:.1f}")
     print(f"wall time {wall:.1f} s, {whole:.1f} s with start and dataset; a plain loop {work:.1f} s")
-    print(f"  in flight {points / (options.workers * wall):.2f} of the time, finish {wall / work * options.workers:.2f} x")
+    print(
+        f"  in flight {points / (options.workers * wall):.2f} of the time, finish {wall / work * options.workers:.2f} x"
+    )
     print(f"  (work / workers), {whole / work * options.workers:.2f} x with start and dataset")
     print(f"processor time of the plain loop {processor:.1f} s; of the points {of_points / processor:.2f} x that,")
     print(f"  of the workers {clock.workers / processor:.2f} x, of the command {own / processor:.2f} x")
