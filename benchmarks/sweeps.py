@@ -49,7 +49,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
-        self.workers = 0.0
+        self.workers = self.own = 0.0
 
     def begin(self, dashboard: str) -> None:
         self.begun = time.monotonic()
@@ -59,8 +59,10 @@ class Clock:
         if now - self.ended < LOOK_SECONDS and done < points:
             return
         self.ended = now
+        begun = time.thread_time()
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        self.workers = max(sum(time.user + time.system for time in times), self.workers)
+        self.workers = max(sum(spent.user + spent.system for spent in times), self.workers)
+        self.own += time.thread_time() - begun
 
 
 def loop(points: int) -> tuple[float, float]:
@@ -87,7 +89,7 @@ def main() -> None:
         scenario = flowsim.loads((POINTS + GRID) % (options.points // 10))
         first, own = time.monotonic(), time.process_time()
         result = sweep(scenario, Path(folder) / "out", workers=options.workers, watch=clock)
-        whole, own = time.monotonic() - first, time.process_time() - own
+        whole, own = time.monotonic() - first, time.process_time() - own - clock.own
         records = [line.record for line in lines(result.folder)]
     wall = clock.ended - clock.begun
     points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
