@@ -1,10 +1,18 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
+<<<<<<< HEAD
 The work is what a plain loop of flowsim.run takes for these points, from some of them that are spread evenly. In
 flight: the share of the workers' time, from when there are workers to the last point, in which they ran points;
 finish: wall time over (work / workers), from then on and with the start of the workers and the dataset at the end.
 All of these suffer where other programs have the cores. What does not so much is processor time, of the points, of
 the workers (with import, files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+=======
+The work is what a plain loop of flowsim.run takes for these points, reckoned from some of them that are spread evenly.
+In flight: the share of the workers' time, from when there are workers to the last point, in which they ran points; finish:
+wall time over (work / workers), from then on, and with the start of the workers and the dataset at the end. All of these
+suffer where other programs have the cores. What does so less is processor time, of the points, of the workers (with import,
+files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+>>>>>>> 6c60a0ae678ad622314a6564f95698ef1fa0a5ca
 """
 
 from __future__ import annotations
@@ -49,7 +57,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
-        self.workers = 0.0
+        self.workers = self.own = 0.0
 
     def begin(self, dashboard: str) -> None:
         self.begun = time.monotonic()
@@ -59,8 +67,10 @@ class Clock:
         if now - self.ended < LOOK_SECONDS and done < points:
             return
         self.ended = now
+        begun = time.thread_time()
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        self.workers = max(sum(time.user + time.system for time in times), self.workers)
+        self.workers = max(sum(spent.user + spent.system for spent in times), self.workers)
+        self.own += time.thread_time() - begun
 
 
 def loop(points: int) -> tuple[float, float]:
@@ -87,7 +97,7 @@ def main() -> None:
         scenario = flowsim.loads((POINTS + GRID) % (options.points // 10))
         first, own = time.monotonic(), time.process_time()
         result = sweep(scenario, Path(folder) / "out", workers=options.workers, watch=clock)
-        whole, own = time.monotonic() - first, time.process_time() - own
+        whole, own = time.monotonic() - first, time.process_time() - own - clock.own
         records = [line.record for line in lines(result.folder)]
     wall = clock.ended - clock.begun
     points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
