@@ -1,8 +1,18 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
-In flight: the share of the workers' time, from their start to the last point, in which they ran points; finish: wall time
-over (wall time of all points / workers). Both suffer where other programs have the cores. What does not is processor time:
-that of the points, of the workers (with import, files, Dask) and of the command itself (scheduler, manifest).
+<<<<<<< HEAD
+The work is what a plain loop of flowsim.run takes for these points, from some of them that are spread evenly. In
+flight: the share of the workers' time, from when there are workers to the last point, in which they ran points;
+finish: wall time over (work / workers), from then on and with the start of the workers and the dataset at the end.
+All of these suffer where other programs have the cores. What does not so much is processor time, of the points, of
+the workers (with import, files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+=======
+The work is what a plain loop of flowsim.run takes for these points, reckoned from some of them that are spread evenly.
+In flight: the share of the workers' time, from when there are workers to the last point, in which they ran points; finish:
+wall time over (work / workers), from then on, and with the start of the workers and the dataset at the end. All of these
+suffer where other programs have the cores. What does so less is processor time, of the points, of the workers (with import,
+files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+>>>>>>> 6c60a0ae678ad622314a6564f95698ef1fa0a5ca
 """
 
 from __future__ import annotations
@@ -16,6 +26,7 @@ from pathlib import Path
 import psutil
 
 import flowsim
+from flowsim.engine.threads import one_core
 from flowsim.sweep import sweep
 from flowsim.sweep.store import lines
 
@@ -29,10 +40,16 @@ width = 40
 scale = 1e-5
 [flow]
 until = { time = 200.0 }
+"""
+GRID = """
 [sweep.grid]
 "data.noise.total" = { from = 0.05, to = 0.3, count = %d }
 seed = { from = 0, to = 9, count = 10 }
 """
+#: One point of so many is run in the plain loop.
+SAMPLED = 10
+#: Wall seconds between two looks at the workers, which take processor time themselves.
+LOOK_SECONDS = 0.5
 
 
 class Clock:
@@ -40,15 +57,31 @@ class Clock:
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
-        self._first = self.workers = self.command = 0.0
+        self.workers = self.own = 0.0
 
     def begin(self, dashboard: str) -> None:
-        self.begun, self._first = time.monotonic(), time.process_time()
+        self.begun = time.monotonic()
 
     def show(self, done: int, failed: int, running: int, points: int) -> None:
-        self.ended, self.command = time.monotonic(), time.process_time() - self._first
+        now = time.monotonic()
+        if now - self.ended < LOOK_SECONDS and done < points:
+            return
+        self.ended = now
+        begun = time.thread_time()
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        self.workers = max(sum(time.user + time.system for time in times), self.workers)
+        self.workers = max(sum(spent.user + spent.system for spent in times), self.workers)
+        self.own += time.thread_time() - begun
+
+
+def loop(points: int) -> tuple[float, float]:
+    """Wall time and processor time of so many points, one after the other on one core."""
+    noises = points // SAMPLED
+    with one_core():
+        wall, processor = time.monotonic(), time.process_time()
+        for index in range(noises):
+            noise = 0.05 + 0.25 * index / max(noises - 1, 1)
+            flowsim.run(flowsim.loads(POINTS, overrides={"data.noise.total": noise, "seed": index % SAMPLED}))
+    return SAMPLED * (time.monotonic() - wall), SAMPLED * (time.process_time() - processor)
 
 
 def main() -> None:
@@ -56,23 +89,26 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--points", type=int, default=200)
     options = parser.parse_args()
-    flowsim.run(flowsim.loads(POINTS % 2, overrides={"flow.until.time": 1.0}))  # compiles, where nothing is compiled
+    flowsim.run(flowsim.loads(POINTS, overrides={"flow.until.time": 1.0}))  # compiles, where nothing is compiled
+    flowsim.run_ensemble(flowsim.loads(POINTS, overrides={"flow.until.time": 1.0}), [0, 1])
+    work, processor = loop(options.points)
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock()
-        scenario = flowsim.loads(POINTS % (options.points // 10))
+        scenario = flowsim.loads((POINTS + GRID) % (options.points // 10))
+        first, own = time.monotonic(), time.process_time()
         result = sweep(scenario, Path(folder) / "out", workers=options.workers, watch=clock)
+        whole, own = time.monotonic() - first, time.process_time() - own - clock.own
         records = [line.record for line in lines(result.folder)]
     wall = clock.ended - clock.begun
-    work, processor = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
+    points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
     print(f"{result.done} of {result.points} points on {options.workers} workers; load {os.getloadavg()[0]:.1f}")
+    print(f"wall time {wall:.1f} s, {whole:.1f} s with start and dataset; a plain loop {work:.1f} s")
     print(
-        f"wall time {wall:.1f} s, of the points {work:.1f} s: in flight {work / (options.workers * wall):.2f} of the time,"
+        f"  in flight {points / (options.workers * wall):.2f} of the time, finish {wall / work * options.workers:.2f} x"
     )
-    print(f"  finish {wall / (work / options.workers):.2f} x (work / workers)")
-    print(f"processor time of the points {processor:.1f} s")
-    print(
-        f"  of the workers {clock.workers / processor:.2f} x that, of the command {clock.command / processor:.2f} x that"
-    )
+    print(f"  (work / workers), {whole / work * options.workers:.2f} x with start and dataset")
+    print(f"processor time of the plain loop {processor:.1f} s; of the points {of_points / processor:.2f} x that,")
+    print(f"  of the workers {clock.workers / processor:.2f} x, of the command {own / processor:.2f} x")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The pictures of docs/plots.md: every kind of plot, from the quickstart scenario and from descent on XOR data.
+"""The pictures of docs/plots.md: every kind of plot, from the quickstart scenario, from descent on XOR data and, of the
+way to the limit, from the ReLU network on clusters.
 
 python docs/plots.py docs/images/plots
 """
@@ -13,7 +14,7 @@ import matplotlib
 import flowsim
 from flowsim.report.kinds import KINDS, plot
 
-QUICKSTART = Path(__file__).parents[1] / "scenarios" / "quickstart.toml"
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 XOR = """
 title = "XOR in two dimensions, by gradient descent"
 
@@ -61,11 +62,14 @@ def main() -> None:
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     matplotlib.rcParams["svg.hashsalt"] = "flowsim"
-    flow = flowsim.run(flowsim.load(QUICKSTART, {"flow.until.time": END, "evaluate.robustness": ROBUSTNESS}))
+    flow = flowsim.run(
+        flowsim.load(SCENARIOS / "quickstart.toml", {"flow.until.time": END, "evaluate.robustness": ROBUSTNESS})
+    )
     xor = flowsim.run(flowsim.loads(XOR))
+    limit = flowsim.run(flowsim.load(SCENARIOS / "limits" / "relu_clusters.toml"))
+    special = {"kkt": limit, **dict.fromkeys(ON_XOR, xor)}
     for kind in KINDS:
-        result = xor if kind in ON_XOR else flow
-        axes = plot(result, kind, interactive=False, **OPTIONS.get(kind, {}))
+        axes = plot(special.get(kind, flow), kind, interactive=False, **OPTIONS.get(kind, {}))
         axes.get_figure().savefig(folder / f"{kind}.png", dpi=90)
 
 

@@ -67,7 +67,7 @@ def drive(
     before, begun, pace = run.seconds, wall.monotonic(), Pace()
     written = begun
     report = integrator.report(run.carry)
-    _keep_due(integrator, run, recording, report)
+    _keep_due(integrator, scenario, run, recording, report)
     with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
         while True:
             previous, started = report, wall.monotonic()
@@ -78,7 +78,7 @@ def drive(
             pace.note(report.tried - previous.tried, wall.monotonic() - started)
             if run.schedule.every_step and report.steps > previous.steps:
                 recording.keep(integrator.now(run.carry), report)
-            _keep_due(integrator, run, recording, report)
+            _keep_due(integrator, scenario, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
             status = judge(scenario, _at_kkt(scenario, report, recording), run.seconds, stopping())
@@ -95,18 +95,23 @@ def drive(
 
 def _at_kkt(scenario: Scenario, report: Report, recording: Recording) -> Report:
     """The report, with the goal until.kkt where the latest kept instant has met it."""
-    wanted = scenario.flow.until.kkt
-    if wanted is None or not recording.residual <= wanted:
+    if not _certified(scenario, recording):
         return report
-    return replace(report, reached=f"kkt {wanted:g}")
+    return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
+
+
+def _certified(scenario: Scenario, recording: Recording) -> bool:
+    """Whether the latest kept instant has met the goal until.kkt."""
+    wanted = scenario.flow.until.kkt
+    return wanted is not None and recording.residual <= wanted
 
 
 def _time_of(report: Report) -> float:
     return report.time if report.log10_time is None else report.log10_time
 
 
-def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
-    """Keep the scheduled instants up to the time reached."""
+def _keep_due(integrator: Integrator, scenario: Scenario, run: Run, recording: Recording, report: Report) -> None:
+    """Keep the scheduled instants up to the time reached, or to the first that meets the goal until.kkt."""
     while run.schedule.crowded(report.reading):
         recording.thin()
         run.schedule.coarsen()
@@ -115,6 +120,8 @@ def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Re
         snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
         recording.keep(snapshot, report)
         run.schedule.advance()
+        if _certified(scenario, recording):
+            break
 
 
 def _attempts(wanted: int, run: Run, scenario: Scenario, report: Report) -> int:

@@ -108,4 +108,9 @@ class Schedule:
             return self.end
         if self.kind == "log10_time":
             return self.spacing + (index - 1) * self.ratio
-        return index * self.spacing if self.kind == "linear" else self.spacing * self.ratio ** (index - 1)
+        if self.kind == "linear":
+            return index * self.spacing
+        try:
+            return self.spacing * self.ratio ** (index - 1)
+        except OverflowError:
+            return math.inf

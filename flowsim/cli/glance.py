@@ -87,8 +87,9 @@ def over_time(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     root = tree.to_dataset()
     chosen = evenly(root.sizes["time"], sheet.columns)
     curves = _curves(root.isel(time=chosen), tree["numerics"].to_dataset().isel(time=chosen))
-    end = float(root["time"][-1])
-    lines = [f"over time    {float(root['time'][0]):.6g} to {end:.6g}"]
+    last = root.isel(time=-1)
+    end = f"1e{float(last['log10_time']):.6g}" if "log10_time" in root.coords else f"{float(last['time']):.6g}"
+    lines = [f"over time    {float(root['time'][0]):.6g} to {end}"]
     for name, values in curves.items():
         reached = values[~np.isnan(values)]
         if len(reached):
@@ -117,15 +118,19 @@ def _curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
 
 
 def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]]:
-    """A line from the first kept instant to the last with the phases on it, and the mark of each that was reached.
+    """A line from the first kept instant to the last with the phases on it, and the mark of each that was reached; from the
+    first after time 0, and over log10 of time, of a run on the loss clock.
 
     A phase of an ensemble is at the median of the members that reached it. Each has a column of its own.
     """
-    time = tree["time"].to_numpy()
-    begin, length = time[0], time[-1] - time[0]
+    time, logarithms = tree["time"].to_numpy(), "log10_time" in tree.coords
+    clock = tree["log10_time"].to_numpy()[1:] if logarithms else time
+    begin, length = (clock[0], clock[-1] - clock[0]) if len(clock) else (0.0, 0.0)
     reached = {}
     for name, instants in phase_instants(tree).items():
         there = np.atleast_1d(instants)[~np.isnan(np.atleast_1d(instants))]
+        if logarithms:
+            there = np.log10(np.maximum(there[np.isfinite(there)], time[1]))
         if len(there) and length > 0:
             reached[name] = float((np.median(there) - begin) / length)
     if not reached:
@@ -137,7 +142,8 @@ def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]
     for name, place in zip(names, _apart([reached[name] for name in names], sheet.columns), strict=True):
         if place >= 0:
             drawn[place] = marks[name]
-    return [f"  {'':<22} {''.join(drawn)}  {begin:.6g} to {time[-1]:.6g}"], marks
+    end = f"1e{clock[-1]:.6g}, log scale" if logarithms else f"{time[-1]:.6g}"
+    return [f"  {'':<22} {''.join(drawn)}  {time[int(logarithms)]:.6g} to {end}"], marks
 
 
 def _apart(shares: list[float], columns: int) -> list[int]:

@@ -15,7 +15,7 @@ from ..analysis.member import member
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
-from .summary import evenly, quantiles
+from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
 MAX_INSTANTS = 500
@@ -27,11 +27,13 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Clock:
-    """What the instants are called: flow time, or iterations of descent. index (T,): which kept instants are drawn."""
+    """What the instants are called: flow time, its log10 where the flow went by the loss clock, or iterations of descent.
+    index (T,): which kept instants are drawn. logarithms: whether it is log10 of a time, -inf at the start."""
 
     label: str
     index: Integers
     values: Floats
+    logarithms: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,15 @@ class Source:
         kept = self.trajectory.sizes.get("time", 0)
         if not kept:
             raise UsageError("this result has no instants to draw")
-        name = "iteration" if "iteration" in self.trajectory.coords else "time"
-        index = evenly(kept, MAX_INSTANTS)
-        return Clock(self.label(name), index, self.trajectory[name].values[index].astype(float))
+        name = next(name for name in ("iteration", "log10_time", "time") if name in self.trajectory.coords)
+        index, values = evenly(kept, MAX_INSTANTS), self.trajectory[name].values.astype(float)
+        return Clock(self.label(name), index, values[index], name == "log10_time")
 
     def on_clock(self, time: float) -> float:
         """A flow time in the units of the clock."""
+        if self.clock.logarithms:
+            with np.errstate(divide="ignore"):
+                return float(np.log10(time))
         if "iteration" not in self.trajectory.coords:
             return time
         return float(np.interp(time, self.trajectory["time"].values, self.trajectory["iteration"].values))
@@ -148,10 +153,7 @@ class Source:
                 f"it needs the group {name} of the result, which is not here; "
                 "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
             )
-        shared = [
-            dim for dim in ("seed", "time") if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
-        ]
-        return group.sel({dim: run[dim].values for dim in shared})
+        return at_instants(group, run)
 
     def _from_file(self, name: str) -> xr.Dataset | None:
         """A group of the file that the trajectory was opened from; group by group, as netCDF4 crashes where a whole tree is

@@ -113,7 +113,9 @@ def time_axis(axes: Axes, clock: Clock, spans: Sequence[Span], log: bool) -> Non
 
     spans: in units of the clock.
     """
-    first, last = clock.values[0], clock.values[-1]
+    finite = clock.values[np.isfinite(clock.values)]
+    first, last = (finite[0], finite[-1]) if len(finite) else (0.0, 0.0)
+    log = log and not clock.logarithms
     if log:
         positive = clock.values[clock.values > 0]
         if len(positive) < 2:

@@ -94,3 +94,15 @@ def last_values(last: xr.Dataset) -> dict[str, Floats]:
         for name, share in QUARTILES.items():
             values[f"best cosine, {name}"] = np.quantile(best, share, axis=-1)
     return values
+
+
+def at_instants(group: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
+    """A result's group at the instants, and of the members, of a trajectory. Where both have the same ones it is the group
+    itself: times beyond the largest float are all inf, and tell nothing apart."""
+    shared = [
+        dim
+        for dim in ("seed", "time")
+        if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
+        if not np.array_equal(group[dim].values, run[dim].values)
+    ]
+    return group.sel({dim: run[dim].values for dim in shared})

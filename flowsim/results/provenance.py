@@ -30,6 +30,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "engine": plan.engine,
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
+        "clock": plan.clock,
         "precision": ", ".join(dict.fromkeys(part.flow.precision for part in scenario.stages)),
         "warnings": "\n".join(plan.warnings),
         "status": status.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,19 @@ from .plan import Plan, Point
 
 #: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
 EVALUATIONS = 1500
-#: A batch is about so much work, a few seconds, or a single point where that is more …
-BATCH_OPERATIONS = 2e10
+#: A batch is no more work than this, some seconds, or a single point where that is more …
+BATCH_OPERATIONS = 2e11
 #: … and no more points, or bytes kept, than these …
 BATCH_POINTS, BATCH_BYTES = 250, 64 * 2**20
-#: … nor so many that a worker would have less than so many batches.
-BATCHES_EACH = 8
+<<<<<<< HEAD
+#: … nor more than one in so many of those that are left to a worker. Batches get smaller towards the end, when workers
+=======
+#: … nor more than one in so many of those that are left to a worker, so batches get smaller towards the end, when workers
+>>>>>>> 6c60a0ae678ad622314a6564f95698ef1fa0a5ca
+#: would wait for the last of them …
+SHARES = 4
+#: … but no less than so much work, which a file and a message pay for, if each worker gets so many batches.
+LEAST_OPERATIONS, LEAST_BATCHES = 4e10, 8
 #: So many points are prepared for an estimate, but none whose data alone are larger.
 SAMPLED, SAMPLED_BYTES = 8, 256 * 2**20
 
@@ -104,25 +111,29 @@ def _size(scenario: Scenario) -> tuple[float, float]:
 
 def batches(plan: Plan, points: Sequence[Point], of_each: Estimate, workers: int) -> list[Batch]:
     """All of these points, in their order as far as their families allow."""
-    size = min(
-        BATCH_POINTS,
-        int(BATCH_OPERATIONS / max(of_each.operations, 1.0)),
-        int(BATCH_BYTES / max(of_each.bytes, 1.0)),
-        -(-len(points) // (BATCHES_EACH * max(workers, 1))),
-    )
-    size = max(size, 1)
+    each = max(of_each.operations, 1.0)
+    most = min(BATCH_POINTS, int(BATCH_OPERATIONS / each), int(BATCH_BYTES / max(of_each.bytes, 1.0)))
+    least = min(int(LEAST_OPERATIONS / each), -(-len(points) // (LEAST_BATCHES * max(workers, 1))))
+
+    def size(left: int) -> int:
+        return max(min(max(-(-left // (SHARES * max(workers, 1))), least), most), 1)
+
     found: list[Batch] = []
     waiting: list[Flight] = []
+    left = len(points)
     for flight in _flights(plan, points, size):
-        if sum(len(other.points) for other in waiting) + len(flight.points) > size:
+        if sum(len(other.points) for other in waiting) + len(flight.points) > size(left):
             found.append(Batch(tuple(waiting), str(plan.folder)))
+            left -= len(found[-1].points)
             waiting = []
         waiting.append(flight)
     found.append(Batch(tuple(waiting), str(plan.folder)))
     return [batch for batch in found if batch.flights]
 
 
-def _flights(plan: Plan, points: Iterable[Point], size: int) -> Iterator[Flight]:
+def _flights(plan: Plan, points: Sequence[Point], size: Callable[[int], int]) -> Iterator[Flight]:
+    """size: how many may fly together, where so many are left."""
+    left = len(points)
     families: dict[str, list[Point]] = {}
     for point in points:
         others = {key: value for key, value in point.values.items() if key != "seed"}
@@ -130,9 +141,14 @@ def _flights(plan: Plan, points: Iterable[Point], size: int) -> Iterator[Flight]
     for family in families.values():
         if "seed" not in family[0].values:
             yield from (Flight(plan.resolved(point), (point.sha256,)) for point in family)
+            left -= len(family)
             continue
-        for begin in range(0, len(family), size):
-            yield from _together(plan, family[begin : begin + size])
+        begin = 0
+        while begin < len(family):
+            together = family[begin : begin + size(left)]
+            yield from _together(plan, together)
+            begin += len(together)
+            left -= len(together)
 
 
 def _together(plan: Plan, family: Sequence[Point]) -> Iterator[Flight]:

@@ -37,6 +37,14 @@ ONE_CORE = {
     "NPROC": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
+#: Of Dask on this machine. Its workers import flowsim as they start. Its profiler and clocks would take processor time from
+#: points, as would what it tells the C library: to give memory back to the system at once, so that each array is new pages.
+OF_DASK = {
+    "distributed.worker.preload": ["flowsim.sweep.flight"],
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.nanny.pre-spawn-environ": {},
+}
 
 
 #: Why not all batches have been run.
@@ -59,7 +67,7 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, s
     import dask
 
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": DEATHS}),
+        dask.config.set(OF_DASK | {"distributed.scheduler.allowed-failures": DEATHS}),
         distributed.LocalCluster(
             n_workers=workers or cores(),
             threads_per_worker=1,

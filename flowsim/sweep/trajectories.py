@@ -41,12 +41,13 @@ def add(plan: Plan, folder: Path, dataset: Path, ended: Sequence[Ended]) -> None
     """Write the trajectories that [sweep] asks for into the dataset's file; a point that has none, or stopped earlier, has
     NaN there."""
     import netCDF4
+    from xarray.backends.netCDF4_ import NETCDF4_PYTHON_LOCK as alone  # xarray closes what is garbage in any thread
 
     if not ended:
         return
     names, frame = plan.scenario.sweep.trajectories, _frame(plan, folder, ended)
     dims = tuple(axis.name for axis in plan.axes)
-    with closing(netCDF4.Dataset(dataset, "a")) as file:
+    with alone, closing(netCDF4.Dataset(dataset, "a")) as file:
         for dim, length in {"time": len(frame.time), **frame.lengths}.items():
             if dim not in file.dimensions:
                 file.createDimension(dim, length)
@@ -57,13 +58,14 @@ def add(plan: Plan, folder: Path, dataset: Path, ended: Sequence[Ended]) -> None
             known = OBSERVABLES[name]
             variable = file.createVariable(name, "f8", (*dims, "time", *known.dims), fill_value=np.nan)
             variable.setncatts({"long_name": known.long_name, "units": known.units})
-        for run, points in _results(folder, ended):
-            time = run["time"].values
-            for name in names:
-                if name not in run:
-                    continue
-                first = ("seed", "time") if "seed" in run.dims else ("time",)
-                kept = run[name].transpose(*first, ...).values.astype(float)
+    for run, points in _results(folder, ended):
+        time = run["time"].values
+        for name in names:
+            if name not in run:
+                continue
+            first = ("seed", "time") if "seed" in run.dims else ("time",)
+            kept = run[name].transpose(*first, ...).values.astype(float)
+            with alone, closing(netCDF4.Dataset(dataset, "a")) as file:
                 for point in points:
                     values = _on_grid(time, kept if point.member is None else kept[point.member], frame.time)
                     place = np.unravel_index(point.index, plan.shape)

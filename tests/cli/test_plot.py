@@ -63,7 +63,8 @@ def test_a_file_without_some_variables_gives_the_plots_that_are_possible(flowsim
     answer = flowsim("plot", "a.nc")
     assert answer.code == 0
     impossible = {line.split()[0] for line, after in zip_next(answer.out) if "not from this result" in after}
-    assert impossible == {"alignment", "cosines", "mass", "margins", "loss_derivatives", "boundary", "phase_portrait"}
+    of_weights = {"alignment", "cosines", "mass", "margins", "loss_derivatives", "boundary", "phase_portrait"}
+    assert impossible == of_weights | {"robustness", "kkt"}
     assert flowsim("plot", "a.nc", "loss").code == 0
     refused = flowsim("plot", "a.nc", "margins")
     assert refused.code == 2

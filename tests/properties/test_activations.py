@@ -20,6 +20,7 @@ models = st.one_of(
     st.builds(lambda degree: {"activation": "prelu", "degree": degree}, degrees),
     st.builds(lambda degree: {"activation": "relu_power", "degree": degree}, degrees),
     st.just({"activation": "tanh"}),
+    st.just({"kind": "linear"}),
 )
 cosines = st.floats(-1, 1)
 log_norms = st.floats(-30, 5)
@@ -40,7 +41,9 @@ def definition(model: dict, s: float, log_norm: float) -> float:
     norm = math.exp(log_norm)
     product = norm * s
     positive = max(product, 0.0)
-    match model["activation"]:
+    match model.get("activation", model.get("kind")):
+        case "linear":
+            return product
         case "relu":
             return positive
         case "leaky_relu":
@@ -54,7 +57,7 @@ def definition(model: dict, s: float, log_norm: float) -> float:
 
 
 def test_every_activation_is_under_test():
-    assert set(ACTIVATIONS) == {"relu", "leaky_relu", "prelu", "relu_power", "tanh"}
+    assert set(ACTIVATIONS) == {"relu", "leaky_relu", "prelu", "relu_power", "tanh", "linear"}
 
 
 @given(model=models, s=cosines, log_norm=log_norms)

@@ -142,3 +142,10 @@ def test_with_an_open_end_descent_is_kept_at_evenly_spaced_iterations(count, ste
     assert kept == [step * int(iteration) for iteration in iterations]
     assert len(set(np.diff(iterations).tolist())) <= 1
     assert len(kept) >= min(count, reached[-1] + 1)
+
+
+@given(count=counts, first_step=first_steps)
+def test_an_open_ended_grid_goes_on_until_times_are_floats_no_more(count, first_step):
+    plan = schedule(count, "log", first_step, loss=0.1)
+    assert len(kept_by(plan, [10.0**power for power in range(-9, 309)])) < 2 * count
+    assert plan.next > 1e308 / LOG_SPAN

@@ -24,7 +24,12 @@ settings.load_profile("sweeps")
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs=50
+        processes=False,
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+        silence_logs=50,
     ) as client:
         yield client
 

@@ -105,40 +105,42 @@ def assert_as_undisturbed(folder: Path, undisturbed: xr.Dataset) -> None:
             np.testing.assert_array_equal(found[name], undisturbed[name], err_msg=str(name))
 
 
-def test_a_killed_worker_has_its_points_run_by_others(folder, spawn, undisturbed):
-    process = spawn(*sweeping("--workers", "2"))
-    until(lambda: told(folder))
-    os.kill(workers_of(process)[0], signal.SIGKILL)
-    assert len(told(folder)) < POINTS
-    assert process.wait(PATIENCE) == 0
-    assert len(told(folder)) == POINTS
-    assert_as_undisturbed(folder, undisturbed)
-
-
-def test_a_killed_command_is_resumed(folder, spawn, undisturbed):
+def test_a_killed_command_is_resumed_and_a_killed_worker_has_its_points_run_by_others(folder, spawn, undisturbed):
     process = spawn(*sweeping("--workers", "1"))
     until(lambda: told(folder))
     process.kill()
     process.wait()
     before = told(folder)
     assert 0 < len(before) < POINTS
-    assert spawn(*sweeping("--workers", "1", "--resume")).wait(PATIENCE) == 0
+    process = spawn(*sweeping("--workers", "2", "--resume"))
+    until(lambda: len(told(folder)) > len(before))
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+    assert len(told(folder)) < POINTS
+    assert process.wait(PATIENCE) == 0
     assert told(folder)[: len(before)] == before
+    assert len(told(folder)) == POINTS
     assert_as_undisturbed(folder, undisturbed)
 
 
-def test_a_scheduler_elsewhere_works_and_may_be_killed(folder, spawn, undisturbed):
+def test_a_scheduler_elsewhere_works_and_it_or_the_command_may_be_stopped(folder, spawn, within, undisturbed):
     address, scheduler = begin_cluster(folder, spawn)
-    process = spawn(*sweeping("--scheduler", address))
+    interrupted = spawn(*sweeping("--scheduler", address))
     until(lambda: told(folder))
+    interrupted.send_signal(signal.SIGINT)
+    assert interrupted.wait(PATIENCE) == 130
+    said = (folder / "err2").read_text()
+    assert "Traceback" not in said
+    assert "--resume runs what is missing" in said
+    first = told(folder)
+    process = spawn(*sweeping("--scheduler", address, "--resume"))
+    until(lambda: len(told(folder)) > len(first))
     scheduler.kill()
     assert process.wait(PATIENCE) == 4
-    assert "--resume runs what is missing" in (folder / "err2").read_text()
-    before = told(folder)
-    assert 0 < len(before) < POINTS
-    other, _ = begin_cluster(folder, spawn)
-    assert spawn(*sweeping("--scheduler", other, "--resume")).wait(PATIENCE) == 0
-    assert told(folder)[: len(before)] == before
+    assert "the scheduler was lost; --resume runs what is missing" in (folder / "err3").read_text()
+    second = told(folder)
+    assert 0 < len(first) < len(second) < POINTS
+    assert sweep(flowsim.load(folder / "s.toml"), folder / "out", resume=True).exit_code == 0
+    assert told(folder)[: len(second)] == second
     assert_as_undisturbed(folder, undisturbed)
 
 
@@ -154,41 +156,38 @@ def begin_cluster(folder: Path, spawn: Callable[..., subprocess.Popen[str]]) -> 
     return address, scheduler
 
 
-def test_control_c_leaves_what_is_done(folder, spawn):
-    process = spawn(*sweeping("--workers", "1"))
-    until(lambda: told(folder))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 130
-    said = (folder / "err0").read_text()
-    assert "Traceback" not in said
-    assert "--resume" in said
-    assert 0 < len(told(folder)) < POINTS
-
-
 def test_no_scheduler_is_answered(folder, spawn, monkeypatch):
     monkeypatch.setattr("flowsim.sweep.execute.PATIENCE", 0.5)
     with pytest.raises(flowsim.UsageError, match="no Dask scheduler answers there"):
         sweep(flowsim.loads(SLOWER + MANY), folder / "out", scheduler="tcp://127.0.0.1:9")
 
 
-def lethal(batch):
-    """As usual, but the point of seed 3 kills its worker."""
+def troubled(batch):
+    """As usual, but the point of seed 3 kills its worker, and a worker gets no more than another GiB."""
+    import resource
+
     from flowsim.sweep.flight import fly
 
     if any(flight.values["seed"] == 3 for flight in batch.flights):
         os.kill(os.getpid(), signal.SIGKILL)
+    has = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (has + 2**30, resource.RLIM_INFINITY))
     return fly(batch)
 
 
-def test_a_point_that_no_worker_survives_is_recorded_and_the_others_finish(tmp_path, monkeypatch):
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept on Linux alone")
+def test_points_that_no_worker_survives_or_has_the_memory_for_are_recorded_and_the_others_finish(tmp_path, monkeypatch):
     import cloudpickle
 
-    monkeypatch.setattr("flowsim.sweep.execute.fly", lethal)
+    monkeypatch.setattr("flowsim.sweep.execute.fly", troubled)
     monkeypatch.setattr("flowsim.sweep.execute.DEATHS", 0)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    table = '[sweep.zip]\nseed = [1, 2, 3, 4]\n"data.samples" = [24, 30_000_000, 24, 24]\n'  # 2.7 GiB
     try:
-        result = sweep(flowsim.loads(BASE + "[sweep.grid]\nseed = [1, 2, 3, 4]"), tmp_path / "out", workers=1)
+        result = sweep(flowsim.loads(BASE + table), tmp_path / "out", workers=1)
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-    assert (result.exit_code, result.done) == (4, 3)
-    assert result.failed["seed = 3"][0] == "killed"
+    assert (result.exit_code, result.done) == (4, 2)
+    told = {point.partition(",")[0]: status for point, (status, _) in result.failed.items()}
+    assert told == {"seed = 2": "out_of_memory", "seed = 3": "killed"}
+    assert flowsim.open_sweep(result.folder)["status"].values.tolist() == ["done", "out_of_memory", "killed", "done"]

@@ -6,7 +6,7 @@ lambda_i y_i a_ij x_i, projected off the planes that it slides along. Where outp
 w_j = |v_j| g_j; where they are trained, |g_j| = 1 if beta_j > 0. For given strengths this is a problem of least distance,
 which non-negative least squares solve (Lawson & Hanson 1974), and that gives the support; Newton's method then finds
 multipliers and strengths together. What remains is to find the gates: a neuron on the wrong side of a plane slides along
-it, and one whose gate would have to leave its bounds leaves the plane.
+it, if the plane's sample has a multiplier, and one whose gate would have to leave its bounds leaves the plane.
 """
 
 from __future__ import annotations
@@ -216,18 +216,24 @@ class Piecewise:
     def _change_gates(
         self, guess: Guess, planes: list[Floats], products: Floats, multiplier: Floats, careful: bool
     ) -> bool:
-        """A neuron on the wrong side of a plane slides along it; one whose sliding gate is outside of its bounds leaves."""
+        """A neuron on the wrong side of a plane slides along it; one whose sliding gate is outside of its bounds leaves.
+
+        A sample without a multiplier holds no neuron on its plane, and its gates pull at nothing: they turn at once.
+        """
         if self.slope == 1.0:
             return False
         alive = guess.alive[:, None]
         toward = np.where(guess.gate == 1.0, -products, products) * ~guess.sliding * alive
+        idle = (toward > ROUNDING) & (multiplier == 0)
+        toward = np.where(idle, 0.0, toward)
         held = self._gates(guess, planes, multiplier)
         outside = np.maximum(held - 1.0, self.slope - held) * guess.sliding * alive
         chosen = _chosen(np.maximum(toward, outside).ravel(), careful)
         pairs = np.unravel_index(chosen, toward.shape)
         guess.gate[pairs] = np.where(guess.sliding[pairs] & (held[pairs] > 1.0), 1.0, self.slope)
         guess.sliding[pairs] = ~guess.sliding[pairs]
-        return bool(len(chosen))
+        guess.gate[idle] = np.where(guess.gate[idle] == 1.0, self.slope, 1.0)
+        return bool(len(chosen)) or bool(idle.any())
 
     def _gates(self, guess: Guess, planes: list[Floats], multiplier: Floats) -> Floats:
         """(m, n'): the slopes, those of sliding pairs as the projection needs them, +-inf where no slope would do."""

@@ -1,9 +1,9 @@
-"""The KKT point of a network whose activation has no kink, by MINPACK on all its weights and multipliers at once."""
+"""The KKT point of a network whose activation has no kink, by least squares on all its weights and multipliers at once."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import root
+from scipy.optimize import least_squares
 
 from ...problem import Reduced
 from ...problem.data.samples import Booleans, Floats
@@ -14,6 +14,8 @@ LARGEST = 2500
 #: Guesses of which samples support the margin.
 ROUNDS = 30
 ROUNDING = 1e-9
+#: Iterations go on until nothing changes any more.
+ALL = 1e-15
 
 
 def polish(
@@ -36,7 +38,11 @@ def polish(
 def _solved(
     network: Network, reduced: Reduced, multiplier: Floats, support: Booleans, lives: Booleans
 ) -> tuple[Network, Floats]:
-    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be."""
+    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be.
+
+    Neurons of the same direction may share their strength as they like, so solutions are not isolated; steps in a trust
+    region without scaling lead to the nearest.
+    """
     problem, width = reduced.problem, reduced.inputs.shape[1]
     neurons, trained = int(lives.sum()), problem.trained_output
     split = neurons * width + (neurons if trained else 0)
@@ -55,7 +61,7 @@ def _solved(
 
     living = Network(network.hidden[lives], network.output[lives])
     start = np.concatenate([living.flat(problem), multiplier[support] / scale])
-    own, found = unpacked(root(conditions, start, method="lm", options={"xtol": 1e-15, "ftol": 1e-15}).x)
+    own, found = unpacked(least_squares(conditions, start, xtol=ALL, ftol=ALL, gtol=ALL).x)
     hidden, output = np.zeros_like(network.hidden), np.where(lives, 0.0, network.output * (not trained))
     hidden[lives], output[lives] = own.hidden, own.output
     return Network(hidden, output), found

@@ -7,7 +7,7 @@ from math import exp, inf, isfinite, log
 import numpy as np
 
 from ...problem.data.samples import Booleans, Floats
-from .chebyshev import STIFF, chebyshev_step, spectral_radius
+from .chebyshev import STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry, inlined
 from .control import all_aligned, least_size, relative, step_error
@@ -35,6 +35,7 @@ from .layout import (
     FIRST_RATE,
     FLOW_TIME,
     LAST_ERROR,
+    LAST_EVENT,
     LENGTH,
     LOG_LOSS,
     LOG_SPEED,
@@ -171,9 +172,13 @@ def inside(
         part = part_at(log_time, tableau, state, work)
         if not smooth:
             part = locate(log_time, part, tableau, network, data, state, work, y)
+    if tableau.chebyshev and clock[LAST_EVENT] != clock[TIME]:
+        chebyshev_inside(part, network, data, state, work, y)
+        settle(y, network, state)
+    else:
+        interpolate(part, tableau, state, y)
+        normalise(y, network)
     state.counts[EVALUATIONS] = evaluations
-    interpolate(part, tableau, state, y)
-    normalise(y, network)
     return log_time
 
 

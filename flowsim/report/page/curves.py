@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...problem.data.samples import Floats
-from ..summary import spread
+from ..summary import at_instants, spread
 from .run import Run, long_name, number
 
 #: More clusters than this have no curve of their own.
@@ -75,7 +75,7 @@ def _group(run: Run, name: str) -> xr.Dataset:
     if name not in run.tree.children:
         return xr.Dataset()
     found = run.tree.children[name].to_dataset()
-    return found.sel(time=run.trajectory["time"].values)
+    return at_instants(found, run.trajectory)
 
 
 def _listed(kind: Kind) -> str:

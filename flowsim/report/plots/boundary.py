@@ -13,7 +13,7 @@ from ...errors import FlowsimError, UsageError
 from ...problem import Problem, build
 from ...problem.data.samples import Floats
 from ...problem.networks.layers import forward
-from ...results.layout import upper_of
+from ...results.layout import snapshot_index, upper_of
 from ...scenario import loads
 from ...scenario.data import ARRAY_SUFFIXES
 from ..source import Source
@@ -109,7 +109,7 @@ def _is_file(centers: str) -> bool:
 def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Floats:
     """(outputs, points) of the network at a snapshot, up to a positive factor"""
     run = source.trajectory.isel(snapshot=place)
-    now = source.trajectory.sel(time=float(run["snapshot"]), method="nearest")
+    now = source.trajectory.isel(time=int(snapshot_index(source.trajectory)[place]))
     source.need("log_norm")
     log_norm = now["log_norm"].values
     projection = run["direction"].transpose("neuron", "feature").values @ points.T

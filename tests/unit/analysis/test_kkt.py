@@ -27,6 +27,7 @@ LATER = {"prelu": {"flow__until__log10_loss": -80.0}}
 LINEAR = {
     "fixed output": {"activation": "leaky_relu", "slope": 1.0, "width": 1, "output": "fixed", "output_weight": 1.0},
     "trained": {"activation": "leaky_relu", "slope": 1.0, "width": 3},
+    "classifier": {"kind": "linear"},
 }
 
 
@@ -37,7 +38,7 @@ def test_a_linear_network_s_limit_is_the_maximum_margin_separator(small, name, s
         seed=seed,
         data={"dimension": 8, "positive": 1, "negative": 1, "noise": {"total": 0.6}, "samples": 40},
         model=LINEAR[name],
-        **FLOW,
+        **{**FLOW, "init": {"scale": 0.1} if name == "classifier" else FLOW["init"]},
     )
     problem, found = flowsim.build(scenario), flowsim.limit(flowsim.run(scenario))
     weights = found["output_weight"].values @ found["hidden"].values

@@ -21,7 +21,12 @@ KINDS = {
     },
     "mlp": MLP,
     "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 600}},
-    "diffrax, loss clock": {"flow__engine": "diffrax", "flow__clock": "loss", "loss__kind": "exponential"},
+    "diffrax, loss clock": {
+        "flow__engine": "diffrax",
+        "flow__rtol": 1e-9,
+        "flow__clock": "loss",
+        "loss__kind": "exponential",
+    },
     "numba, loss clock": {"flow__engine": "numba", "flow__clock": "loss", "loss__kind": "logistic"},
     "numba, loss clock, sliding": {
         "model": {"activation": "relu", "width": 10, "bias": True},
