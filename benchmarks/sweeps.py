@@ -1,10 +1,10 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
-The work is what a plain loop of flowsim.run takes for these points, from some of them that are spread evenly. In
-flight: the share of the workers' time, from when there are workers to the last point, in which they ran points;
-finish: wall time over (work / workers), from then on and with the start of the workers and the dataset at the end.
-All of these suffer where other programs have the cores. What does not so much is processor time, of the points, of
-the workers (with import, files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+The work is what a plain loop of flowsim.run takes for these points, reckoned from some of them that are spread evenly.
+In flight: the share of the workers' time, from when there are workers to the last point, in which they ran points; finish:
+wall time over (work / workers), from then on, and with the start of the workers and the dataset at the end. All of these
+suffer where other programs have the cores. What does so less is processor time, of the points, of the workers (with import,
+files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
-        self.workers = 0.0
+        self.workers = self.own = 0.0
 
     def begin(self, dashboard: str) -> None:
         self.begun = time.monotonic()
@@ -59,8 +59,10 @@ class Clock:
         if now - self.ended < LOOK_SECONDS and done < points:
             return
         self.ended = now
+        begun = time.thread_time()
         times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        self.workers = max(sum(time.user + time.system for time in times), self.workers)
+        self.workers = max(sum(spent.user + spent.system for spent in times), self.workers)
+        self.own += time.thread_time() - begun
 
 
 def loop(points: int) -> tuple[float, float]:
@@ -87,7 +89,7 @@ def main() -> None:
         scenario = flowsim.loads((POINTS + GRID) % (options.points // 10))
         first, own = time.monotonic(), time.process_time()
         result = sweep(scenario, Path(folder) / "out", workers=options.workers, watch=clock)
-        whole, own = time.monotonic() - first, time.process_time() - own
+        whole, own = time.monotonic() - first, time.process_time() - own - clock.own
         records = [line.record for line in lines(result.folder)]
     wall = clock.ended - clock.begun
     points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)

@@ -79,7 +79,11 @@ def number(dataset: xr.Dataset, name: str) -> xr.DataArray:
     UsageError, with the nearest name, for all else."""
     dims = {dim for key in str(dataset.attrs.get("sweep_keys", "")).splitlines() for dim in _dims_of(dataset, key)}
     numbers = {str(key): array for key, array in dataset.data_vars.items() if array.dtype.kind in "biuf"}
-    found = {key: array for key, array in numbers.items() if set(array.dims) <= (dims or set(array.dims))}
+    found = {}
+    for key, array in numbers.items():
+        lone = array.squeeze([dim for dim in array.dims if dims and dim not in dims and array.sizes[dim] == 1])
+        if set(lone.dims) <= (dims or set(lone.dims)):
+            found[key] = lone
     for variable, dim in (("phase_instant", "phase"), ("claim_measured", "claim")):
         if variable in numbers and dim in numbers[variable].dims:
             found |= {str(label): numbers[variable].sel({dim: label}) for label in dataset[dim].values}

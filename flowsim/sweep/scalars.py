@@ -16,6 +16,8 @@ from ..observe import NUMERICS, OBSERVABLES
 ELSEWHERE = {"phases", "claims", "numerics", "final", "data", "checkpoint"}
 #: Dimensions of arrays that are no summary of a run.
 LARGE = {"time", "neuron", "sample", "snapshot", "feature", "row"}
+#: What is known of each of these is summed up in its median too.
+TEST_SAMPLE = "test_sample"
 #: Groups whose variables keep their own names; others get that of their group before it.
 OWN_NAMES = ("distance", "robustness")
 #: No larger array is taken.
@@ -78,6 +80,9 @@ def _arrays(tree: xr.DataTree) -> Iterator[tuple[str, xr.DataArray]]:
                 if array.dtype.kind in "biuf" and not LARGE & set(array.dims) and _size(array) <= MAX_CELLS:
                     own = group in OWN_NAMES or str(name).startswith(group)
                     yield (str(name) if own else f"{group}_{name}"), array
+                if TEST_SAMPLE in array.dims and array.dtype.kind == "f":
+                    said = f"{array.attrs.get('long_name', name)}, median over the test samples"
+                    yield f"median_{name}", array.median(TEST_SAMPLE).assign_attrs(long_name=said)
 
 
 def _last(root: xr.Dataset, numerics: xr.Dataset) -> xr.Dataset:

@@ -48,6 +48,15 @@ def test_a_power_law_is_recovered(slope, factor):
     np.testing.assert_allclose(fit.line(fit.x), fit.y, rtol=1e-9)
 
 
+def test_dimensions_of_one_place_are_no_obstacle():
+    dataset = made()
+    lone, both = (dataset["final_loss"].expand_dims(classifier=names) for names in (["network"], ["network", "bayes"]))
+    assert dataset.assign(median_radius=lone).flow.scaling("median_radius", over=NOISE).slope == pytest.approx(2.0)
+    dataset = dataset.assign(median_radius=both)
+    with pytest.raises(flowsim.UsageError, match='no number of a point is called "median_radius"'):
+        dataset.flow.scaling("median_radius", over=NOISE)
+
+
 def test_a_law_in_the_logarithm_is_recovered_from_a_phase():
     fit = made(-0.7, 4.0).flow.scaling("growth", over=NOISE, law="log")
     assert (fit.slope, fit.intercept) == pytest.approx((-0.7, 4.0))

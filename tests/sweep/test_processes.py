@@ -162,24 +162,32 @@ def test_no_scheduler_is_answered(folder, spawn, monkeypatch):
         sweep(flowsim.loads(SLOWER + MANY), folder / "out", scheduler="tcp://127.0.0.1:9")
 
 
-def lethal(batch):
-    """As usual, but the point of seed 3 kills its worker."""
+def troubled(batch):
+    """As usual, but the point of seed 3 kills its worker, and a worker gets no more than another GiB."""
+    import resource
+
     from flowsim.sweep.flight import fly
 
     if any(flight.values["seed"] == 3 for flight in batch.flights):
         os.kill(os.getpid(), signal.SIGKILL)
+    has = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (has + 2**30, resource.RLIM_INFINITY))
     return fly(batch)
 
 
-def test_a_point_that_no_worker_survives_is_recorded_and_the_others_finish(tmp_path, monkeypatch):
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept on Linux alone")
+def test_points_that_no_worker_survives_or_has_the_memory_for_are_recorded_and_the_others_finish(tmp_path, monkeypatch):
     import cloudpickle
 
-    monkeypatch.setattr("flowsim.sweep.execute.fly", lethal)
+    monkeypatch.setattr("flowsim.sweep.execute.fly", troubled)
     monkeypatch.setattr("flowsim.sweep.execute.DEATHS", 0)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    table = '[sweep.zip]\nseed = [1, 2, 3, 4]\n"data.samples" = [24, 30_000_000, 24, 24]\n'  # 2.7 GiB
     try:
-        result = sweep(flowsim.loads(BASE + "[sweep.grid]\nseed = [1, 2, 3, 4]"), tmp_path / "out", workers=1)
+        result = sweep(flowsim.loads(BASE + table), tmp_path / "out", workers=1)
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-    assert (result.exit_code, result.done) == (4, 3)
-    assert result.failed["seed = 3"][0] == "killed"
+    assert (result.exit_code, result.done) == (4, 2)
+    told = {point.partition(",")[0]: status for point, (status, _) in result.failed.items()}
+    assert told == {"seed = 2": "out_of_memory", "seed = 3": "killed"}
+    assert flowsim.open_sweep(result.folder)["status"].values.tolist() == ["done", "out_of_memory", "killed", "done"]

@@ -90,7 +90,8 @@ def test_other_groups_are_taken_whatever_they_are(monkeypatch, swept):
         values = xr.DataArray(
             [scenario.seed + radius for radius in radii], coords={"radius": list(radii)}, dims="radius"
         )
-        tree["robustness"] = xr.DataTree(xr.Dataset({"robust_accuracy": values}))
+        withstood = xr.DataArray([[0.3, 0.1, 0.5 + scenario.seed]], dims=("classifier", "test_sample"))
+        tree["robustness"] = xr.DataTree(xr.Dataset({"robust_accuracy": values, "attacked_radius": withstood}))
         tree["distance"] = xr.DataTree(xr.Dataset({"distance": 2.0 * scenario.seed}))
         return tree
 
@@ -100,6 +101,7 @@ def test_other_groups_are_taken_whatever_they_are(monkeypatch, swept):
     assert dataset["distance"].values.tolist() == [0.0, 2.0]
     table = dataset["robust_accuracy"].sortby("radius")
     np.testing.assert_array_equal(table, [[0.1, 0.2, np.nan], [np.nan, 1.2, 1.4]])
+    np.testing.assert_array_equal(dataset["median_attacked_radius"], [[0.3], [0.3]])
 
 
 def test_a_finished_sweep_is_left_as_it_is(swept, contents, tmp_path):
