@@ -1,18 +1,10 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
-<<<<<<< HEAD
-The work is what a plain loop of flowsim.run takes for these points, from some of them that are spread evenly. In
-flight: the share of the workers' time, from when there are workers to the last point, in which they ran points;
-finish: wall time over (work / workers), from then on and with the start of the workers and the dataset at the end.
-All of these suffer where other programs have the cores. What does not so much is processor time, of the points, of
-the workers (with import, files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
-=======
 The work is what a plain loop of flowsim.run takes for these points, reckoned from some of them that are spread evenly.
 In flight: the share of the workers' time, from when there are workers to the last point, in which they ran points; finish:
 wall time over (work / workers), from then on, and with the start of the workers and the dataset at the end. All of these
 suffer where other programs have the cores. What does so less is processor time, of the points, of the workers (with import,
 files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
->>>>>>> 6c60a0ae678ad622314a6564f95698ef1fa0a5ca
 """
 
 from __future__ import annotations

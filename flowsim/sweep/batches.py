@@ -21,11 +21,7 @@ EVALUATIONS = 1500
 BATCH_OPERATIONS = 2e11
 #: … and no more points, or bytes kept, than these …
 BATCH_POINTS, BATCH_BYTES = 250, 64 * 2**20
-<<<<<<< HEAD
-#: … nor more than one in so many of those that are left to a worker. Batches get smaller towards the end, when workers
-=======
 #: … nor more than one in so many of those that are left to a worker, so batches get smaller towards the end, when workers
->>>>>>> 6c60a0ae678ad622314a6564f95698ef1fa0a5ca
 #: would wait for the last of them …
 SHARES = 4
 #: … but no less than so much work, which a file and a message pay for, if each worker gets so many batches.

@@ -15,7 +15,7 @@ from flowsim.problem import reduce
 from flowsim.scenario.shipped import find
 from flowsim.theory import evidence_of
 from flowsim.theory.frei_vardi_2023 import CLAIMS, Flips, certified_radius, robust_network, universal_direction
-from flowsim.theory.relu import ReluNetwork
+from flowsim.theory.relu import relu_network
 
 LABEL = np.array([1, 1, -1, -1])
 CENTERS = 10.0 * np.eye(4, 100)
@@ -52,14 +52,14 @@ def test_no_perturbation_within_the_certified_radius_flips_a_sample(seed, share)
 def test_the_smallest_strength_of_the_linear_classifier_is_one_over_its_clusters():
     """sign<u, x> at a mean is 0 where eta |u|^2 = |mu|^2, |u|^2 = k |mu|^2: eta = 1/k."""
     direction = universal_direction(CENTERS, LABEL)
-    linear = ReluNetwork(np.array([direction, -direction]), np.zeros(2), np.array([1.0, -1.0]))
+    linear = relu_network(np.array([direction, -direction]), np.zeros(2), np.array([1.0, -1.0]))
     flips = Flips(linear, CENTERS, LABEL.astype(float), direction)
     assert flips.smallest() == pytest.approx(1 / 4, rel=1e-9)
     assert (flips.share(0.2499), flips.share(0.2501)) == (0, 1)
 
 
 def test_a_network_that_ignores_the_direction_is_never_flipped():
-    other = ReluNetwork(np.eye(1, 100, 50), np.ones(1), np.ones(1))
+    other = relu_network(np.eye(1, 100, 50), np.ones(1), np.ones(1))
     assert math.isinf(Flips(other, CENTERS, LABEL.astype(float), universal_direction(CENTERS, LABEL)).smallest())
 
 
