@@ -48,6 +48,7 @@ LONG_NAMES = {
     "norms": "natural log of the neuron's norm",
     "mass": "sum of squared norms of the neurons whose target is the cluster",
     "loss": "training loss",
+    "kkt": "distance from a KKT point",
     "margins": "margin y f(x)",
     "loss_derivatives": "size of the derivative of the sample's loss in f",
     "steps": "solver step size at the instant",
@@ -56,7 +57,7 @@ LONG_NAMES = {
     "robustness": "robust accuracy",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
-OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
+OVER_TIME = ("alignment", "norms", "mass", "loss", "kkt", "margins", "loss_derivatives", "steps")
 
 
 @pytest.fixture(scope="module")
