@@ -57,7 +57,7 @@ LONG_NAMES = {
     "robustness": "robust accuracy",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
-OVER_TIME = ("alignment", "norms", "mass", "loss", "kkt", "margins", "loss_derivatives", "steps")
+OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
 
 
 @pytest.fixture(scope="module")
