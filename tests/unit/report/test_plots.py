@@ -48,6 +48,7 @@ LONG_NAMES = {
     "norms": "natural log of the neuron's norm",
     "mass": "sum of squared norms of the neurons whose target is the cluster",
     "loss": "training loss",
+    "kkt": "distance from a KKT point",
     "margins": "margin y f(x)",
     "loss_derivatives": "size of the derivative of the sample's loss in f",
     "steps": "solver step size at the instant",
