@@ -55,7 +55,6 @@ LONG_NAMES = {
     "cosines": "neurons, by target cluster",
     "boundary": "feature 1",
     "robustness": "robust accuracy",
-    "kkt": "distance from a KKT point",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
 OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
