@@ -40,7 +40,7 @@ def diffrax_rates(problem: Problem, reduced: Reduced, coordinates: str) -> Rates
         )
         field = form.field(form.start(reduced), constants)
         zeros = np.zeros(len(reduced.direction))
-        return tuple(zeros if rate is None else np.asarray(rate) for rate in field)
+        return tuple(zeros if rate is None else np.asarray(rate) for rate in field[:3])
 
 
 def numba_rates(problem: Problem, reduced: Reduced, coordinates: str) -> Rates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -21,6 +22,11 @@ models = st.one_of(
     st.builds(lambda degree: {"activation": "relu_power", "degree": degree}, degrees),
     st.just({"activation": "tanh"}),
     st.just({"kind": "linear"}),
+    st.builds(
+        lambda threshold, smoothing: {"kind": "symmetric_relu", "threshold": threshold, "smoothing": smoothing},
+        st.floats(0.01, 0.5),
+        st.floats(0.5, 2),
+    ),
 )
 cosines = st.floats(-1, 1)
 log_norms = st.floats(-30, 5)
@@ -44,6 +50,9 @@ def definition(model: dict, s: float, log_norm: float) -> float:
     match model.get("activation", model.get("kind")):
         case "linear":
             return product
+        case "symmetric_relu":
+            law, threshold = NormalDist(sigma=model["smoothing"] * model["threshold"]), model["threshold"]
+            return ramped(product - threshold, law) - ramped(-product - threshold, law)
         case "relu":
             return positive
         case "leaky_relu":
@@ -56,8 +65,13 @@ def definition(model: dict, s: float, log_norm: float) -> float:
             return math.tanh(product)
 
 
+def ramped(x: float, noise: NormalDist) -> float:
+    """max(x + r, 0) in the mean over the noise r."""
+    return x * noise.cdf(x) + noise.variance * noise.pdf(x)
+
+
 def test_every_activation_is_under_test():
-    assert set(ACTIVATIONS) == {"relu", "leaky_relu", "prelu", "relu_power", "tanh", "linear"}
+    assert set(ACTIVATIONS) == {"relu", "leaky_relu", "prelu", "relu_power", "tanh", "linear", "symmetric_relu"}
 
 
 @given(model=models, s=cosines, log_norm=log_norms)
@@ -66,7 +80,9 @@ def test_the_response_is_the_definition_with_the_norm_taken_out(model, s, log_no
     value, _ = respond(activation, s, log_norm)
     expected = definition(model, s, log_norm)
     # what underflows in the definition is no measure of the response
-    assert math.exp(activation.homogeneity * log_norm) * value == pytest.approx(expected, rel=1e-12, abs=1e-290)
+    assert math.exp(activation.homogeneity * log_norm) * value == pytest.approx(
+        expected, rel=1e-12, abs=1e-15 if "threshold" in model else 1e-290
+    )
 
 
 @given(model=models, s=cosines, log_norm=log_norms)
@@ -90,7 +106,8 @@ def test_a_power_satisfies_euler_s_identity(model, s, log_norm):
 @given(model=models, s=cosines, log_norm=st.floats(-690, -30))
 def test_no_norm_is_too_small(model, s, log_norm):
     activation = build(model)
-    assert respond(activation, s, log_norm) == respond(activation, s, -30.0)
+    # a threshold's response is linear only in the limit: its slope there is not the same to the last bit
+    assert respond(activation, s, log_norm) == pytest.approx(respond(activation, s, -30.0), rel=1e-14)
 
 
 @pytest.mark.parametrize("degree", [1, 1.5, 2, 3, 8, 9, 2.000001])

@@ -14,6 +14,9 @@ from scipy.special import ndtr
 from ...scenario.model import SymmetricRelu
 from .activation import Activation, Array
 
+#: Products with the input below this part of the noise go by the first two terms of the response's series.
+NEARLY_LINEAR = 1e-3
+
 
 def threshold_at(model: SymmetricRelu, time: Array) -> Array:
     """b at a time, or at many."""
@@ -33,7 +36,8 @@ def _at(model: SymmetricRelu, time: Array) -> Activation:
         norm = xp.exp(log_norm)
         above, slope = ramp(norm * s - threshold, spread, xp)
         below, falling = ramp(-norm * s - threshold, spread, xp)
-        return (above - below) / norm, slope + falling
+        value, small = (above - below) / norm, xp.abs(norm * s) < NEARLY_LINEAR * spread
+        return xp.where(small, s * _nearly_linear(norm * s, threshold, spread), value), slope + falling
 
     return Activation(
         "symmetric_relu",
@@ -43,6 +47,13 @@ def _at(model: SymmetricRelu, time: Array) -> Activation:
         smooth=model.smoothing > 0,
         schedule=lambda later: _at(model, later),
     )
+
+
+def _nearly_linear(x: Array, threshold: Array, spread: Array) -> Array:
+    """(R(x - b) - R(-x - b))/x where x is small beside the spread and the difference would lose its digits."""
+    width = np.where(np.asarray(spread) > 0, spread, 1.0)
+    scaled = threshold / width
+    return 2 * ndtr(-scaled) + scaled * np.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi) * (x / width) ** 2 / 3
 
 
 def ramp(x: Array, spread: Array, xp: ModuleType) -> tuple[Array, Array]:

@@ -165,7 +165,7 @@ def test_what_a_file_lacks_is_named_and_the_rest_is_shown(left_out, absent):
     found = outline(page([run_of(without(made(), *left_out))]))
     said = {attributes["data-absent"] for _, attributes in found.elements if "data-absent" in attributes}
     # a square loss has no KKT certificates
-    assert said == absent | {"limit"}
+    assert said == absent
     assert left_out[0] in found.text
 
 
