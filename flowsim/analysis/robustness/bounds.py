@@ -9,9 +9,10 @@ import numpy as np
 
 from ...problem.data.samples import Floats
 from .certified import certified_radius, has_certificate, lipschitz_radius
-from .classifier import Classifier
+from .classifier import ByProbability, Classifier, OwnClass
 from .exact import exact_radius, exactness
 from .layered import Layered
+from .leads import lead_radius
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ def _certified(classifier: Classifier, x: Floats, label: Floats) -> Floats | Non
         return _where_right(classifier, x, label, exact_radius(classifier, x)[0])
     if has_certificate(classifier):
         return _where_right(classifier, x, label, certified_radius(classifier, x))
+    if isinstance(classifier, ByProbability | OwnClass):
+        lead = lead_radius(classifier, x)
+        return None if lead is None else _where_right(classifier, x, label, lead)
     if isinstance(classifier, Layered):
         return _where_right(classifier, x, label, lipschitz_radius(classifier, x))
     return None

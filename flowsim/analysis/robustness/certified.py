@@ -80,7 +80,9 @@ def _largest(bound: BallBound, x: Floats) -> Floats:
     value, gradient = bound.network.value_and_gradient(x)
     length = np.linalg.norm(x, axis=1) + np.abs(bound.network.offset).max(initial=0.0)
     steepness = np.linalg.norm(gradient, axis=1)
-    high = np.minimum(4 * value / np.where(steepness > 0, steepness, np.finfo(float).tiny), np.maximum(length, 1e-300))
+    with np.errstate(over="ignore"):  # where the network is flat, the samples' own size is the guess
+        guess = 4 * value / np.where(steepness > 0, steepness, np.finfo(float).tiny)
+    high = np.minimum(guess, np.maximum(length, 1e-300))
     low, going = np.zeros(len(x)), np.arange(len(x))
     for _ in range(DOUBLINGS):
         going = going[bound(x[going], high[going]) > 0]

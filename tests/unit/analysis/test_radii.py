@@ -22,8 +22,10 @@ from flowsim.analysis.robustness import (
 )
 from flowsim.analysis.robustness.attacks import Target, attacked
 from flowsim.analysis.robustness.certified import BallBound, lipschitz_radius, trust_region
+from flowsim.analysis.robustness.classifier import ByProbability, OwnClass
 from flowsim.analysis.robustness.exact import exactness
 from flowsim.analysis.robustness.layered import Layered
+from flowsim.analysis.robustness.leads import lead_radius
 from flowsim.analysis.robustness.projection import shortest_step
 from flowsim.problem.networks import ACTIVATIONS
 
@@ -118,6 +120,39 @@ def test_the_trust_region_bound_is_the_minimum_over_the_ball(seed, radius, curve
     )
     assert best >= -1 - 1e-12
     assert best <= -1 + 1e-5
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: "-".join(map(str, model.values())))
+@given(seed=SEEDS, log_scale=st.sampled_from([0.0, 1.5, -2.0]))
+@settings(max_examples=6, deadline=None)
+def test_no_class_is_left_within_the_radius_that_its_lead_certifies(model, seed, log_scale):
+    several = replace(network(seed, model, neurons=8), log_scale=log_scale)
+    outputs = np.arange(8) // 2
+    for classifier in (
+        ByProbability(several, outputs, np.array([1, 1, 1, -1])),
+        ByProbability(several, outputs, np.array([1, -1, 1, -1])),
+        OwnClass(several, outputs, 4, own=1),
+    ):
+        x = samples(classifier, seed, 4)
+        if isinstance(classifier, OwnClass):
+            x = x[classifier.value(x) > 0]
+        radius = lead_radius(classifier, x)
+        step = np.random.default_rng(seed).standard_normal((300, 1, 3))
+        moved = x + radius[:, None] * step / np.linalg.norm(step, axis=2, keepdims=True)
+        values = classifier.value(moved.reshape(-1, 3)).reshape(len(step), len(x))
+        assert (values * np.sign(classifier.value(x)) > 0)[:, radius > 0].all()
+
+
+def test_the_lead_of_a_neuron_for_each_of_two_centres_is_certified_nearly_to_their_middle():
+    relu = ACTIVATIONS["relu"](flowsim.loads('[model]\nactivation = "relu"').model)
+    two = TwoLayer.of(np.eye(2), np.zeros(2), np.ones(2), relu)
+    radii = [
+        lead_radius(ByProbability(two, np.arange(2), np.array([1, -1])), np.eye(2)),
+        lead_radius(OwnClass(two, np.arange(2), 2, own=0), np.eye(2)[:1]),
+    ]
+    relative = np.concatenate(radii) / 0.5**0.5
+    assert relative.min() > 0.95
+    assert relative.max() <= 1
 
 
 def test_the_certificate_is_far_better_than_the_global_lipschitz_bound():
