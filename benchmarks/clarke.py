@@ -27,37 +27,12 @@ from tables import claim, machine, say, short, text_table, write_markdown
 
 import flowsim
 from flowsim.engine import make
+from flowsim.scenario.shipped import find
 from flowsim.simulation import Prepared
 
-SCENARIO = """
-title = "ReLU neurons that slide: six clusters of noisy samples"
-seed = 1
-
-[data]
-dimension = 100
-positive = 3
-negative = 3
-centers = "equicorrelated"
-cosine = 0.3
-radius = 3.0
-noise = { per_coordinate = 0.5 }
-samples = 60
-
-[model]
-activation = "relu"
-width = 16
-bias = true
-
-[init]
-scale = 1e-2
-
-[loss]
-kind = "exponential"
-
-[flow]
-coordinates = "polar"
-until = { time = 5.0 }
-"""
+#: ReLU neurons that slide: six clusters of noisy samples.
+SCENARIO = "limits/relu_clusters"
+SETTING = {"flow": {"coordinates": "polar", "until": {"time": 5.0}}, "observe": {}, "evaluate": {}}
 EVENTS_RTOL = (1e-4, 1e-6, 1e-8)
 #: What the solvers without events are asked for; the weights start at a norm of 0.1.
 RTOL, ATOL = 1e-6, 1e-9
@@ -81,8 +56,7 @@ class Case:
     end: float
 
     @classmethod
-    def of(cls, text: str) -> Case:
-        scenario = flowsim.loads(text)
+    def of(cls, scenario: flowsim.Scenario) -> Case:
         problem = flowsim.build(scenario)
         inputs = np.column_stack([problem.inputs, np.ones(len(problem.inputs))])
         hidden = np.column_stack([problem.hidden, problem.hidden_bias])
@@ -144,7 +118,7 @@ def velocity(state: Array, data: Data, xp: ModuleType) -> Array:
 def main() -> None:
     options = _options()
     sys.path.append(str(Path(__file__).parents[1] / "tests"))
-    case = Case.of(SCENARIO)
+    case = Case.of(flowsim.load(find(SCENARIO), SETTING))
     _check_velocity(case)
     for line in _heading(case, options.budget):
         print(line)
@@ -189,7 +163,7 @@ def with_flowsim(
 ) -> Outcome:
     """flowsim's own integration, in polar coordinates; one step of it beforehand, so that compilation is not counted."""
     overrides = {"flow.engine": engine, "flow.solver": solver, "flow.rtol": rtol, "flow.until.time": end or case.end}
-    scenario = flowsim.loads(SCENARIO, overrides=overrides)
+    scenario = flowsim.load(find(SCENARIO), {**SETTING, **overrides})
     prepared = Prepared(scenario)
     integrator = make(scenario, prepared.reduced, prepared.plan)
     integrator.advance(integrator.begin(), case.end, 1)

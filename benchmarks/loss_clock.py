@@ -11,63 +11,27 @@ import argparse
 import sys
 from pathlib import Path
 
+import xarray as xr
 from tables import claim, machine, text_table, write_markdown
 
 import flowsim
+from flowsim.scenario.shipped import find
 
-PRELU = """
-[data]
-dimension = 30
-positive = 3
-negative = 3
-samples = 60
-noise = { total = 0.2 }
-
-[model]
-width = 18
-
-[init]
-scale = 1e-4
-"""
-RELU = """
-seed = 1
-
-[data]
-dimension = 100
-positive = 3
-negative = 3
-centers = "equicorrelated"
-cosine = 0.3
-radius = 3.0
-noise = { per_coordinate = 0.5 }
-samples = 60
-
-[model]
-activation = "relu"
-width = 16
-bias = true
-
-[init]
-scale = 1e-2
-"""
-REST = """
-[loss]
-kind = "exponential"
-
-[flow]
-clock = "loss"
-engine = "numba"
-rtol = 1e-4
-
-[observe]
-times = 10
-variables = ["log10_loss"]
-"""
+PROBLEMS = {"pReLU": "limits/prelu_mixture", "ReLU, sliding": "limits/relu_clusters"}
+SETTING = {
+    "flow": {"clock": "loss", "engine": "numba", "rtol": 1e-4},
+    "observe": {"times": 10, "variables": ["log10_loss"]},
+    "evaluate": {},
+}
 BETWEEN = -4e4
 GOALS, QUICK_GOALS = (-1e2, -1e3, -1e4, BETWEEN, -1e5, -1e6), (-1e2, -1e3, -1e4)
 COLUMNS = ("problem", "log10_loss", "evaluations", "steps", "events", "wall s")
 #: What a cost that grows like a square root is multiplied with from one power of ten to the next, with room for chance.
 GROWTH, ROOM = 10**0.5, 1.6
+
+
+def to(name: str, goal: float) -> xr.DataTree:
+    return flowsim.run(flowsim.load(find(PROBLEMS[name]), {**SETTING, "flow.until": {"log10_loss": goal}}))
 
 
 def main() -> int:
@@ -76,10 +40,10 @@ def main() -> int:
     options.add_argument("--markdown", type=Path)
     asked = options.parse_args()
     goals, rows, found = QUICK_GOALS if asked.quick else GOALS, [], {}
-    flowsim.run(flowsim.loads(PRELU + REST, overrides={"flow.until": {"log10_loss": -1.0}}))  # compiles
-    for name, text in (("pReLU", PRELU), ("ReLU, sliding", RELU)):
+    to("pReLU", -1.0)  # compiles
+    for name in PROBLEMS:
         for goal in goals:
-            tree = flowsim.run(flowsim.loads(text + REST, overrides={"flow.until": {"log10_loss": goal}}))
+            tree = to(name, goal)
             counts = {key: int(tree[f"numerics/{key}"][-1]) for key in ("evaluations", "steps", "events")}
             found[name, goal] = counts["evaluations"]
             rows.append((name, f"{goal:g}", *map(str, counts.values()), f"{tree.attrs['wall_time']:.2f}"))

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import xarray as xr
 
 from .analysis.distance import to_ideal
-from .analysis.kkt import limit_of
+from .analysis.kkt import limit_group, without_limit
 from .analysis.robustness import evaluated
 from .observe import Setting
-from .results.weights import weights_of
 from .scenario import Scenario
-from .theory import CLAIMS, evidence_of, held_against
+from .theory import CLAIMS, Evidence, evidence_of, held_against
+from .theory.evidence import NotApplicable
 
 #: Told what is being done.
 Say = Callable[[str], None]
@@ -23,31 +23,36 @@ def evaluations(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say
 
     root: the root group of a run that has reached its end. say is called with what is begun.
     """
+    evidence = evidence_of(scenario, setting, root)
     for name, evaluation in EVALUATIONS.items():
         if getattr(scenario.evaluate, name):
             say(name)
-            yield name, evaluation(scenario, setting, root, say)
+            yield name, evaluation(evidence, say)
 
 
-def _claims(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> xr.Dataset:
-    return held_against(CLAIMS, scenario.evaluate.claims, evidence_of(scenario, setting, root))
+def _claims(evidence: Evidence, say: Say) -> xr.Dataset:
+    return held_against(CLAIMS, evidence.scenario.evaluate.claims, evidence)
 
 
-def _distance(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> xr.Dataset:
-    wanted = scenario.evaluate.distance
-    return to_ideal(scenario, setting, root, over_time=wanted is not None and wanted.over_time)
+def _distance(evidence: Evidence, say: Say) -> xr.Dataset:
+    wanted = evidence.scenario.evaluate.distance
+    over_time = wanted is not None and wanted.over_time
+    return to_ideal(evidence.scenario, evidence.setting, evidence.trajectory, over_time=over_time)
 
 
-def _limit(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> xr.Dataset:
-    return limit_of(setting, root)
+def _limit(evidence: Evidence, say: Say) -> xr.Dataset:
+    try:
+        return limit_group(evidence.limit, evidence.weights)
+    except NotApplicable as reason:
+        return without_limit(str(reason))
 
 
-def _robustness(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> xr.Dataset:
-    return evaluated(scenario, setting, weights_of(setting, root)[-1], say)
+def _robustness(evidence: Evidence, say: Say) -> xr.Dataset:
+    return evaluated(evidence.scenario, evidence.setting, evidence.weights[-1], say)
 
 
-#: key of [evaluate] -> function of the scenario, its setting, the run's root group, and whom to tell
-EVALUATIONS: dict[str, Callable[[Scenario, Setting, xr.Dataset, Say], xr.Dataset]] = {
+#: key of [evaluate] -> function of the run as claims see it, and whom to tell
+EVALUATIONS: dict[str, Callable[[Evidence, Say], xr.Dataset]] = {
     "claims": _claims,
     "distance": _distance,
     "limit": _limit,

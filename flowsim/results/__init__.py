@@ -2,6 +2,17 @@
 
 from . import checkpoint, layout
 from .provenance import attributes, status_attributes
-from .store import check_writable, open, write
+from .store import check_writable, open, opened, write, write_text, written_aside
 
-__all__ = ["attributes", "check_writable", "checkpoint", "layout", "open", "status_attributes", "write"]
+__all__ = [
+    "attributes",
+    "check_writable",
+    "checkpoint",
+    "layout",
+    "open",
+    "opened",
+    "status_attributes",
+    "write",
+    "write_text",
+    "written_aside",
+]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TypeVar
 
 import xarray as xr
 
 from ..errors import UsageError
+
+Opened = TypeVar("Opened", xr.DataTree, xr.Dataset)
 
 
 def check_writable(path: str | PathLike[str], overwrite: bool) -> None:
@@ -30,10 +35,25 @@ def check_writable(path: str | PathLike[str], overwrite: bool) -> None:
 
 def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
     """Write a NetCDF-4 file aside and rename it into place, so that no reader ever sees a part of one."""
-    file = Path(path)
+    with written_aside(Path(path)) as aside:
+        tree.to_netcdf(aside, engine="netcdf4")
+
+
+def write_text(file: Path, text: str) -> None:
+    """As `write`, a text. Raises UsageError where it cannot be written."""
+    try:
+        with written_aside(file) as aside:
+            aside.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def written_aside(file: Path) -> Iterator[Path]:
+    """Where to write what is to become the file: renamed to it at the end, and removed where something is raised."""
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        tree.to_netcdf(aside, engine="netcdf4")
+        yield aside
         os.replace(aside, file)
     finally:
         aside.unlink(missing_ok=True)
@@ -41,14 +61,18 @@ def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
 
 def open(path: str | PathLike[str]) -> xr.DataTree:
     """Open a result; arrays are read when they are used. Raises UsageError where the file is not a result of flowsim."""
-    file = Path(path)
+    return opened(Path(path), xr.open_datatree, "flowsim_version", "a result of flowsim")
+
+
+def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str) -> Opened:
+    """Open a NetCDF-4 file that has an attribute by which it is what it should be. Raises UsageError where it is not."""
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     try:
-        tree = xr.open_datatree(file, engine="netcdf4")
+        found = opener(file, engine="netcdf4")
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: not a NetCDF file: {error}") from None
-    if "flowsim_version" not in tree.attrs:
-        tree.close()
-        raise UsageError(f"{file}: not a result of flowsim")
-    return tree
+    if attribute not in found.attrs:
+        found.close()
+        raise UsageError(f"{file}: not {what}")
+    return found

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
+from ..results import opened, written_aside
 from . import trajectories
 from .plan import Axis, Plan, shown
 from .scalars import Cells
@@ -36,14 +37,10 @@ def collect(plan: Plan, folder: Path) -> Path:
     """Write the dataset of a sweep, aside and renamed. No more than one batch's trajectories are in memory at a time."""
     file = folder / DATASET
     dataset, ended = _scalars(plan, folder)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+    with written_aside(file) as aside:
         dataset.to_netcdf(aside, engine="netcdf4")
         if plan.scenario.sweep.trajectories:
             trajectories.add(plan, folder, aside, ended)
-        os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
     return file
 
 
@@ -67,21 +64,13 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     arrays where it is installed. Raises UsageError where it is not one."""
     file = Path(path)
     file = file / DATASET if file.is_dir() else file
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
-    try:
-        dataset = xr.open_dataset(file, engine="netcdf4")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: not a NetCDF file: {error}") from None
-    if "sweep_keys" not in dataset.attrs:
-        dataset.close()
-        raise UsageError(f"{file}: not the dataset of a sweep")
+    dataset = opened(file, xr.open_dataset, "sweep_keys", "the dataset of a sweep")
     if find_spec("dask") is None:
         return dataset
     long = {name: array.chunk() for name, array in dataset.data_vars.items() if "time" in array.dims}
-    opened = dataset.assign(long)
-    opened.set_close(dataset.close)  # or the file stays open
-    return opened
+    lazy = dataset.assign(long)
+    lazy.set_close(dataset.close)  # or the file stays open
+    return lazy
 
 
 def open_point(folder: str | os.PathLike[str], sha256: str) -> xr.DataTree:

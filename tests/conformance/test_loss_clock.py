@@ -9,32 +9,14 @@ from support.clusters import CLUSTERS
 from support.reading import angles, weight_error
 
 import flowsim
+from flowsim.scenario.shipped import find
 
-PRELU = """
-[data]
-dimension = 30
-positive = 3
-negative = 3
-samples = 60
-noise = { total = 0.2 }
-
-[model]
-width = 18
-
-[init]
-scale = 1e-4
-
-[loss]
-kind = "exponential"
-
-[flow]
-rtol = 1e-4
-until = { log10_loss = -40000.0 }
-
-[observe]
-times = 60
-variables = ["log_norm", "output_weight", "log10_loss", "margin"]
-"""
+#: scenarios/limits, to a tolerance and an end of these tests.
+PRELU = {
+    "flow": {"engine": "numba", "rtol": 1e-4, "until": {"log10_loss": -40000.0}},
+    "observe": {"times": 60, "variables": ["log_norm", "output_weight", "log10_loss", "margin"]},
+    "evaluate": {},
+}
 
 LINEAR = """
 [data]
@@ -140,7 +122,7 @@ def smoothed_margin(run, homogeneity: float) -> np.ndarray:
 
 
 def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
-    tree = flowsim.run(flowsim.loads(PRELU, overrides={"flow.engine": "numba"}))
+    tree = flowsim.run(flowsim.load(find("limits/prelu_mixture"), PRELU))
     run = tree.dataset
     assert tree.attrs["status"] == "done"
     assert run["log10_loss"][-1] <= -40_000
@@ -156,7 +138,7 @@ def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
 def test_cost_grows_like_a_square_root():
     evaluations = [
         int(
-            flowsim.run(flowsim.loads(PRELU, overrides={"flow.engine": "numba", "flow.until": {"log10_loss": goal}}))[
+            flowsim.run(flowsim.load(find("limits/prelu_mixture"), {**PRELU, "flow.until": {"log10_loss": goal}}))[
                 "numerics/evaluations"
             ][-1]
         )

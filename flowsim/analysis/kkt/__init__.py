@@ -1,5 +1,5 @@
 """The KKT point that a flow goes to, and how far the flow is from it."""
 
-from .limit import Limit, angle, find, limit, limit_of
+from .limit import Limit, angle, find, limit, limit_group, without_limit
 
-__all__ = ["Limit", "angle", "find", "limit", "limit_of"]
+__all__ = ["Limit", "angle", "find", "limit", "limit_group", "without_limit"]

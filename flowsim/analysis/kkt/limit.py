@@ -89,7 +89,8 @@ class Limit:
 
 
 def find(setting: Setting, snapshot: Snapshot) -> Limit:
-    """The KKT point near a network that classifies all samples. Raises UsageError where there is none to look for."""
+    """The KKT point near a network that classifies all samples. Raises UsageError where there is none to look for, or
+    none was found."""
     problem = setting.problem
     if not certifiable(problem):
         raise UsageError("only homogeneous networks with targets +1/-1, logistic or exponential loss go to a KKT point")
@@ -107,9 +108,12 @@ def find(setting: Setting, snapshot: Snapshot) -> Limit:
     hidden = np.exp(snapshot.log_norm - shift)[:, None] * snapshot.direction
     output = snapshot.output_sign * np.exp(snapshot.output_log - (shift if problem.trained_output else 0.0))
     support, smoothed = np.asarray(certificate.support, dtype=bool), float(certificate.smoothed_margin)
-    if problem.activation.degree == 1:
-        return _piecewise(setting, snapshot, Network(hidden, output), support, smoothed)
-    return _smooth(setting, Network(hidden, output), multiplier, support, smoothed)
+    try:
+        if problem.activation.degree == 1:
+            return _piecewise(setting, snapshot, Network(hidden, output), support, smoothed)
+        return _smooth(setting, Network(hidden, output), multiplier, support, smoothed)
+    except np.linalg.LinAlgError as error:
+        raise UsageError(str(error)) from None
 
 
 def _piecewise(setting: Setting, snapshot: Snapshot, network: Network, support: Booleans, margin: float) -> Limit:
@@ -154,17 +158,21 @@ def limit(result: xr.DataTree, folder: str | PathLike[str] = "") -> xr.Dataset:
     """
     scenario = loads(str(result.attrs["scenario"]), folder=folder)
     setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-    return limit_of(setting, result.to_dataset())
-
-
-def limit_of(setting: Setting, trajectory: xr.Dataset) -> xr.Dataset:
-    """The same from a run's root group; where there is no way to a KKT point, only the reason, in its attributes."""
     try:
-        snapshots = weights_of(setting, trajectory)
-        found = find(setting, snapshots[-1])
-    except (UsageError, np.linalg.LinAlgError) as error:
-        return xr.Dataset(attrs={"found": 0, "rounds": 0, "verdict": f"no KKT point found: {error}"})
-    reduced, network = setting.reduced, found.network
+        snapshots = weights_of(setting, result.to_dataset())
+        return limit_group(find(setting, snapshots[-1]), snapshots)
+    except UsageError as error:
+        return without_limit(str(error))
+
+
+def without_limit(reason: str) -> xr.Dataset:
+    """The group of a run that shows no way to a KKT point: only the reason, in its attributes."""
+    return xr.Dataset(attrs={"found": 0, "rounds": 0, "verdict": f"no KKT point found: {reason}"})
+
+
+def limit_group(found: Limit, snapshots: Snapshot) -> xr.Dataset:
+    """The group of a limit; snapshots: the instants of its flow whose weights were kept, as many."""
+    setting, reduced, network = found.setting, found.setting.reduced, found.network
     hidden, bias = reduced.lift(network.hidden)
     each = reduced.representative
     angles = np.array([angle(found, snapshots[index]) for index in range(len(snapshots.time))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -161,20 +161,12 @@ class TwoLayer:
 
 
 @dataclass(frozen=True)
-class ByProbability:
-    """The binary classifier that a network with an output for each cluster makes of its softmax probabilities, those of
-    the positive clusters less those of the negative (Li et al. 2025, Section 4.2), as log-odds: log P(+) - log P(-).
-
-    network: as if all its outputs were added; neuron_output (m,): the output of each neuron; label (K,): +1/-1.
-    """
+class OfOutputs:
+    """What a network with an output for each cluster is part of. network: as if all its outputs were added;
+    neuron_output (m,): the output of each neuron."""
 
     network: TwoLayer
     neuron_output: Integers
-    label: Integers
-
-    @property
-    def name(self) -> str:
-        return self.network.name
 
     @property
     def dimension(self) -> int:
@@ -184,8 +176,23 @@ class ByProbability:
     def directions(self) -> Floats:
         return self.network.directions
 
-    def within(self, basis: Floats) -> ByProbability:
+    def within(self, basis: Floats) -> Self:
         return replace(self, network=self.network.within(basis))
+
+
+@dataclass(frozen=True)
+class ByProbability(OfOutputs):
+    """The binary classifier that a network with an output for each cluster makes of its softmax probabilities, those of
+    the positive clusters less those of the negative (Li et al. 2025, Section 4.2), as log-odds: log P(+) - log P(-).
+
+    label (K,): +1/-1.
+    """
+
+    label: Integers
+
+    @property
+    def name(self) -> str:
+        return self.network.name
 
     def outputs(self, x: Floats) -> Floats:
         """(n, K)"""
@@ -219,31 +226,18 @@ class ByProbability:
 
 
 @dataclass(frozen=True)
-class OwnClass:
+class OwnClass(OfOutputs):
     """Whether a network with an output for each cluster decides for the cluster `own`: that output less the largest other.
 
-    network: as if all its outputs were added; neuron_output (m,): the output of each neuron, of `outputs` in all.
+    outputs: how many there are.
     """
 
-    network: TwoLayer
-    neuron_output: Integers
     outputs: int
     own: int
 
     @property
     def name(self) -> str:
         return "classes"
-
-    @property
-    def dimension(self) -> int:
-        return self.network.dimension
-
-    @property
-    def directions(self) -> Floats:
-        return self.network.directions
-
-    def within(self, basis: Floats) -> OwnClass:
-        return replace(self, network=self.network.within(basis))
 
     def value(self, x: Floats) -> Floats:
         return self._lead(self.network.responses(x)[0] @ self._weights)[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from html import escape
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import UsageError
-from ...results import check_writable
+from ...results import check_writable, write_text
 from ...results import open as open_result
 from . import sections
 from .curves import Absent, Figure, figures
@@ -67,14 +66,7 @@ def write_report(
         short = len({path.name for path in paths}) == len(paths)
         names = [path.name if short else str(path) for path in paths]
         text = page([Run.of(name, tree, seed) for name, tree in zip(names, trees, strict=True)])
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, file)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+    write_text(file, text)
 
 
 def page(runs: Sequence[Run]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
@@ -16,7 +15,7 @@ import xarray as xr
 from ...analysis.scaling import number
 from ...errors import UsageError
 from ...markup import facts, folded, table
-from ...results import check_writable
+from ...results import check_writable, write_text
 from .draw import plot
 from .table import axes_of, keys
 
@@ -34,14 +33,7 @@ def write_report(dataset: xr.Dataset, output: str | PathLike[str], *, name: str 
     where Matplotlib is missing."""
     check_writable(output, overwrite)
     file, text = Path(output), page(dataset, name)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, file)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+    write_text(file, text)
 
 
 def page(dataset: xr.Dataset, name: str = "") -> str:
