@@ -8,29 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.sweeps import BASE
 
 import flowsim
 
-SMALL = """
-[data]
-dimension = 12
-positive = 2
-negative = 2
-samples = 24
-noise = { total = 0.2 }
-
-[model]
-width = 6
-
-[init]
-scale = 1e-3
-
-[flow]
-until = { time = 30.0 }
-
-[observe]
-times = 11
-"""
+#: A run of which ten instants and the start are kept.
+SMALL = BASE + "[observe]\ntimes = 11\n"
 
 
 #: A run, and a flight, of the compiled engine.
