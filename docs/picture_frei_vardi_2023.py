@@ -51,7 +51,7 @@ def main() -> None:
         robust.append(np.quantile(radii, SHARE) / np.sqrt(dimension))
     left.axvline(1 / 8, color=GREY, linestyle=":", label="radius of a robust network, Theorem 4.1")
     left.set(xlabel="|z| / √d", ylabel="share of fresh samples flipped")
-    right.loglog(counts, robust, "s", color=PALETTE[1], label="certified radius of that network, over √d")
+    right.loglog(counts, robust, "s", color=PALETTE[1], label="certified radius of the robust network over √d")
     right.loglog(counts, sizes, "o", color=PALETTE[0], label="smallest |z| / √d that flips 99 %")
     law = np.array([min(counts) / 1.2, max(counts) * 1.2])
     right.loglog(law, 1 / np.sqrt(law), "--", color=GREY, zorder=1, label="1/√k")

@@ -77,15 +77,6 @@ def phase_instants(tree: xr.DataTree) -> dict[str, Floats]:
     return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
 
 
-def final(tree: xr.DataTree) -> dict[str, Floats]:
-    """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
-    if "seed" in tree.dims:
-        return last_values(tree.children["final"].to_dataset())
-    counts = tree.children["numerics"].to_dataset().isel(time=-1)
-    found = last_values(tree.to_dataset().isel(time=-1))
-    return found | {name: counts[name].values for name in COUNTS if name in counts}
-
-
 def last_values(last: xr.Dataset) -> dict[str, Floats]:
     """Those of them that a dataset without `time` has."""
     values = {name: last[name].values for name in (*FIRST, *COUNTS) if name in last}
@@ -97,12 +88,13 @@ def last_values(last: xr.Dataset) -> dict[str, Floats]:
 
 
 def at_instants(group: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
-    """A result's group at the instants, and of the members, of a trajectory. Where both have the same ones it is the group
-    itself: times beyond the largest float are all inf, and tell nothing apart."""
-    shared = [
-        dim
-        for dim in ("seed", "time")
-        if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
-        if not np.array_equal(group[dim].values, run[dim].values)
-    ]
-    return group.sel({dim: run[dim].values for dim in shared})
+    """A result's group at the instants, and of the members, of a trajectory: of the whole one, of its beginning, or of some
+    of its instants. Times beyond the largest float are all inf, and tell nothing apart."""
+    shared = [dim for dim in ("seed", "time") if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()]
+    for dim in shared:
+        own, wanted = group[dim].values, run[dim].values
+        if wanted.ndim and np.array_equal(own[: len(wanted)], wanted):
+            group = group.isel({dim: slice(0, len(wanted))})
+        else:
+            group = group.sel({dim: wanted})
+    return group
