@@ -355,7 +355,7 @@ def test_a_boundary_on_the_loss_clock_is_at_the_snapshot_nearest_to_the_logarith
     run = flowsim.run(flowsim.loads(text))
     assert run.attrs["status"] == "done"
     for place in (5, -1):
-        wanted = float(run["log10_time"][place])
+        wanted = float(run["snapshot_log10_time"][place])
         assert draw(run, "boundary", at=wanted).get_title() == f"log10 of flow time {wanted:.6g}"
 
 
