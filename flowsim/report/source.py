@@ -133,6 +133,8 @@ class Source:
     def parts(self) -> tuple[Span, ...]:
         """What follows each other in the run, in the units of the clock: its stages, or the parts that its phases tell
         apart."""
+        if "stage" not in self.trajectory.coords and self.clock.logarithms:
+            return spans(self.trajectory, logarithms=True)
         found = self._stages() if "stage" in self.trajectory.coords else spans(self.trajectory)
         return tuple(Span(part.name, self.on_clock(part.begin), self.on_clock(part.end)) for part in found)
 

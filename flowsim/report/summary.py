@@ -10,6 +10,8 @@ from ..problem.data.samples import Floats, Integers
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
+#: Larger logarithms of times are shown themselves.
+FAR = 100.0
 FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
 
 
@@ -36,7 +38,7 @@ def completed(tree: xr.DataTree) -> xr.DataTree:
     root = tree.to_dataset()
     groups = {f"/{name}": node.to_dataset(inherit=False) for name, node in tree.children.items()}
     groups["/"] = root.assign_attrs({**UNSAID, **root.attrs})
-    if "/phases" not in groups:
+    if "/phases" not in groups or ("log10_time" in root.coords and "log10_instant" not in groups["/phases"]):
         groups["/phases"] = phases(root)
     if "/numerics" not in groups:
         members = root["seed"].size if "seed" in root.dims else 0
@@ -71,10 +73,17 @@ def evenly(count: int, most: int) -> Integers:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def phase_instants(tree: xr.DataTree) -> dict[str, Floats]:
-    """The instant of each phase; of an ensemble (seed,)."""
-    instants = tree.children["phases"].to_dataset()["instant"]
+def phase_instants(found: xr.Dataset, logarithms: bool = False) -> dict[str, Floats]:
+    """The instant of each phase in the group `phases`, or its log10; of an ensemble (seed,)."""
+    instants = found["log10_instant" if logarithms else "instant"]
     return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
+
+
+def moment(value: float, logarithm: bool = False, digits: int = 5) -> str:
+    """A time, or that of a logarithm, in words: a power of ten where it is too large to be read."""
+    if logarithm and value > FAR:
+        return f"1e{value:.{digits}g}"
+    return f"{10**value if logarithm else value:.{digits}g}"
 
 
 def last_values(last: xr.Dataset) -> dict[str, Floats]:

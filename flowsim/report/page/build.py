@@ -205,9 +205,9 @@ def _no_figure(absent: Absent) -> str:
 def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] | Absent) -> dict[str, Any]:
     """All that the page draws of a run."""
     marks = [
-        {"number": phase.number, "name": phase.name, "at": run.source.on_clock(phase.instant)}
+        {"number": phase.number, "name": phase.name, "at": phase.instant}
         for phase in run.phases
-        if np.isfinite(run.source.on_clock(phase.instant))
+        if np.isfinite(phase.instant)
     ]
     return _jsonable(
         {

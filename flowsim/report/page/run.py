@@ -13,7 +13,7 @@ import xarray as xr
 from ...errors import UsageError
 from ...problem.data.samples import Floats
 from ..source import Clock, Source
-from ..summary import COUNTS, completed, last_values
+from ..summary import COUNTS, completed, last_values, moment, phase_instants
 
 #: What the members of an ensemble have of their own, of what attributes say of a run.
 OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
@@ -21,7 +21,7 @@ OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
 
 @dataclass(frozen=True)
 class Phase:
-    """A named instant. instant: NaN where it was not reached. words: the instant as text."""
+    """A named instant. instant: on the clock, NaN where it was not reached. words: the instant as text."""
 
     number: int
     name: str
@@ -110,12 +110,11 @@ class Run:
     def phases(self) -> list[Phase]:
         """In the order in which they were reached, those not reached last."""
         found = self.group("phases")
-        instants = [np.atleast_1d(values) for values in found["instant"].transpose("phase", ...).values]
+        words = zip(found["phase"].values, found["definition"].values, strict=True)
+        instants = phase_instants(found, self.clock.logarithms)
         rows = [
-            (_middle(values), str(name), _when(values), str(definition))
-            for name, definition, values in zip(
-                found["phase"].values, found["definition"].values, instants, strict=True
-            )
+            (_middle(values), str(name), _when(values, self.clock.logarithms), str(definition))
+            for (name, definition), values in zip(words, map(np.atleast_1d, instants.values()), strict=True)
         ]
         rows.sort(key=lambda row: (np.isnan(row[0]), row[0]))
         return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(rows, start=1)]
@@ -139,12 +138,12 @@ def _middle(instants: Floats) -> float:
     return float(np.median(reached)) if len(reached) else np.nan
 
 
-def _when(instants: Floats) -> str:
+def _when(instants: Floats, logarithms: bool) -> str:
     """The instant in words; over the members of an ensemble, their quartiles."""
     reached = instants[~np.isnan(instants)]
     if not len(reached):
         return "not reached"
     if len(instants) == 1:
-        return f"at {reached[0]:.5g}"
-    lower, median, upper = np.quantile(reached, (0.25, 0.5, 0.75))
-    return f"median {median:.5g} [{lower:.5g}, {upper:.5g}], reached by {len(reached)} of {len(instants)} members"
+        return f"at {moment(reached[0], logarithms)}"
+    lower, median, upper = (moment(value, logarithms) for value in np.quantile(reached, (0.25, 0.5, 0.75)))
+    return f"median {median} [{lower}, {upper}], reached by {len(reached)} of {len(instants)} members"

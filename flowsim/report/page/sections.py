@@ -79,7 +79,7 @@ def _placed(run: Run, phases: list[Phase]) -> list[tuple[Phase, float]]:
     """Each phase that was reached, and where on the line it is, in percent."""
     clock = run.clock.values[np.isfinite(run.clock.values)]
     begin, length = clock[0], max(clock[-1] - clock[0], np.finfo(float).tiny)
-    places = ((phase, 100 * (run.source.on_clock(phase.instant) - begin) / length) for phase in phases)
+    places = ((phase, 100 * (phase.instant - begin) / length) for phase in phases)
     return [(phase, float(np.clip(place, 0, 100))) for phase, place in places if np.isfinite(place)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -347,6 +348,22 @@ def test_on_the_loss_clock_an_instant_is_named_and_chosen_by_the_logarithm_of_it
     assert np.isinf(far["time"].values[place])
     chosen = cosines.series(Source.of(far), at=float(far["log10_time"][place]))
     np.testing.assert_array_equal(chosen.cosine, far["cosine"].values[place][chosen.neuron])
+
+
+def test_on_the_loss_clock_parts_and_phases_are_told_apart_where_time_is_no_float(far):
+    found = flowsim.analysis.phases(far.to_dataset())
+    positive = np.isfinite(found["instant"].values) & (found["instant"].values > 0)
+    np.testing.assert_allclose(
+        found["log10_instant"].values[positive], np.log10(found["instant"].values[positive]), atol=1e-9
+    )
+    reached = found["log10_instant"].values[~np.isnan(found["instant"].values)]
+    assert np.isin(reached, far["log10_time"].values).all()
+    parts = spans(far.to_dataset(), logarithms=True)
+    assert parts[-1].end == far["log10_time"][-1]
+    assert all(one.end == other.begin for one, other in pairwise(parts))
+    late = far.to_dataset().flow.phase(parts[-1].name)
+    assert late["log10_time"].values[0] == parts[-1].begin
+    assert late["log10_time"].values[-1] == parts[-1].end
 
 
 def test_a_boundary_on_the_loss_clock_is_at_the_snapshot_nearest_to_the_logarithm(draw):
