@@ -15,7 +15,6 @@ from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CART
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.report.page.frames import FRAMES, NEURONS, UNIT
-from flowsim.report.page.run import INSTANTS
 from flowsim.report.plots.phase_portrait import MAX_TRAILS
 from flowsim.report.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
@@ -48,7 +47,6 @@ def constants() -> dict[str, str]:
         "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
         "small_mflop": f"{SMALL / 1e6:g}",
         "report_frames": str(FRAMES),
-        "report_instants": str(INSTANTS),
         "report_neurons": str(NEURONS),
         "report_unit": f"{1 / UNIT:.0e}",
         "smallest_cartesian": f"{SMALLEST_CARTESIAN:g}",

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ..problem.data.samples import Floats
-from ..report.summary import evenly, phase_instants, spread
+from ..report.summary import evenly, moment, phase_instants, spread
 
 #: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.
 LEVELS = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
@@ -127,10 +127,10 @@ def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]
     clock = tree["log10_time"].to_numpy()[1:] if logarithms else time
     begin, length = (clock[0], clock[-1] - clock[0]) if len(clock) else (0.0, 0.0)
     reached = {}
-    for name, instants in phase_instants(tree).items():
+    for name, instants in phase_instants(tree["phases"].to_dataset(), logarithms).items():
         there = np.atleast_1d(instants)[~np.isnan(np.atleast_1d(instants))]
-        if logarithms:
-            there = np.log10(np.maximum(there[np.isfinite(there)], time[1]))
+        if logarithms:  # of those at time 0 there is none
+            there = np.maximum(there, begin)
         if len(there) and length > 0:
             reached[name] = float((np.median(there) - begin) / length)
     if not reached:
@@ -143,7 +143,7 @@ def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]
         if place >= 0:
             drawn[place] = marks[name]
     end = f"1e{clock[-1]:.6g}, log scale" if logarithms else f"{time[-1]:.6g}"
-    return [f"  {'':<22} {''.join(drawn)}  {time[int(logarithms)]:.6g} to {end}"], marks
+    return [f"  {'':<22} {''.join(drawn)}  {moment(begin, logarithms, 6)} to {end}"], marks
 
 
 def _apart(shares: list[float], columns: int) -> list[int]:

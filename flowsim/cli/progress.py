@@ -62,21 +62,6 @@ class EnsembleBar(Bar):
         self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
 
 
-class SweepBar(Bar):
-    """Shows how many points of a sweep are done, run and have failed; above it, where Dask shows more."""
-
-    def __init__(self) -> None:
-        super().__init__("preparing")
-
-    def begin(self, dashboard: str) -> None:
-        if not self._bar.disable:
-            self.say(f"dashboard: {dashboard}")
-
-    def show(self, done: int, failed: int, running: int, points: int) -> None:
-        text = f"{done} of {points} points, {running} running, {failed} failed"
-        self._draw("sweep", text, (done + failed) / points)
-
-
 class ProgressBar(Bar):
     """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
 

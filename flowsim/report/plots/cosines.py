@@ -32,27 +32,16 @@ class CosineMap:
 
 
 def series(source: Source, *, at: float | None = None, seed: int | None = None) -> CosineMap:
-    """At the kept instant nearest to flow time `at`; the last one by default."""
+    """At the kept instant nearest to flow time `at`, on the loss clock to its log10; the last one by default."""
     source = source.member(seed)
     source.need("cosine")
     kept = source.trajectory["cosine"].transpose("time", "neuron", "cluster")
-    place = instant_place(source, at)
+    place = source.nearest(at)
     target = source.known("target_cluster", "neuron")[0]
     neuron, groups = order(target, kept.isel(time=-1).values)
     cosine = kept.isel(time=place).values[neuron]
     labels = source.known("cluster_label", "cluster")[0]
-    return CosineMap(source.label("cosine"), instant_label(source, place), cosine, neuron, labels, groups)
-
-
-def instant_place(source: Source, at: float | None) -> int:
-    """Index of the kept instant nearest to a flow time; of the last one where there is none."""
-    time = source.trajectory["time"].values
-    return len(time) - 1 if at is None else int(np.abs(time - at).argmin())
-
-
-def instant_label(source: Source, place: int) -> str:
-    name = "iteration" if "iteration" in source.trajectory.coords else "time"
-    return f"{source.label(name)} {float(source.trajectory[name].values[place]):.6g}"
+    return CosineMap(source.label("cosine"), source.when(place), cosine, neuron, labels, groups)
 
 
 def order(target: Integers, last: Floats) -> tuple[Integers, tuple[tuple[str, int, int], ...]]:

@@ -20,7 +20,8 @@ import flowsim
 from flowsim.report.page.build import page
 from flowsim.report.page.curves import OWN_CURVES, Absent, Figure, figures
 from flowsim.report.page.frames import FRAMES, NEURONS, UNIT, frames
-from flowsim.report.page.run import INSTANTS, Run
+from flowsim.report.page.run import Run
+from flowsim.report.source import MAX_INSTANTS
 
 pytest.importorskip("plotly")
 
@@ -147,7 +148,7 @@ def test_a_run_of_many_neurons_and_instants_is_thinned_from_end_to_end():
     assert isinstance(found, dict)
     assert len(found["neurons"]) <= NEURONS
     assert (found["at"][0], found["at"][-1]) == (0.0, 10.0)
-    assert run_of(tree).trajectory.sizes["time"] == INSTANTS
+    assert run_of(tree).trajectory.sizes["time"] == MAX_INSTANTS
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_a_member_of_an_ensemble_is_a_run():
     np.testing.assert_allclose(loss["curves"][1]["y"], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("seed", "words"), [(4, "its seeds are 3, 5, 8"), (8, "has not run")])
+@pytest.mark.parametrize(("seed", "words"), [(4, "there are 3, 5, 8"), (8, "has not run")])
 def test_a_member_that_is_not_there_is_refused(seed, words):
     with pytest.raises(flowsim.UsageError, match=words):
         run_of(ensemble(), "e.nc", seed)
