@@ -115,23 +115,26 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
 
 def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     """Descent is what it is: nothing is to be chosen, but it may be impossible."""
-    flow, samples = scenario.flow, len(reduced.problem.targets)
+    flow, problem, samples = scenario.flow, reduced.problem, len(reduced.problem.targets)
     _check_aligns(scenario, reduced)
     if flow.batch is not None and flow.batch > samples and not flow.fresh:
         raise scenario.error(("flow.batch", f"{flow.batch} samples of {samples}; at most all of them"))
-    if _underflows(reduced.problem):
+    if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
+    if problem.upper and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'descent of networks of several layers computes in "float64"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
+    products = ", matrix products in float32" if flow.precision == "mixed" else ""
     length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
     return Plan(
         engine="descent",
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'' if reduced.problem.upper else 'compiled '}iterations; time is step x iteration",
+            f"engine descent: {'' if problem.upper else 'compiled '}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...problem import Problem, Reduced
 from ...problem.data.samples import Booleans, Floats, Integers
@@ -256,7 +257,8 @@ class Work(NamedTuple):
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
     gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
-    (n, r): the samples moved by an attacker, and where the loss rises from there.
+    (n, r): the samples moved by an attacker, and where the loss rises from there. The factors of matrix products and what
+    comes of them are float32 where the inputs are.
     """
 
     direction: Floats
@@ -283,13 +285,13 @@ class Work(NamedTuple):
     ascent: Floats
 
     @classmethod
-    def empty(cls, network: Network, state: State, shape: tuple[int, int]) -> Work:
-        """shape: (k, n), of the outputs."""
+    def empty(cls, network: Network, state: State, shape: tuple[int, int], number: DTypeLike = float) -> Work:
+        """shape: (k, n), of the outputs; number: what matrix products are computed in."""
         rows, entries = state.y.shape
         stages, most = len(state.k), state.slide_plane.shape[1]
         moved = (shape[1] if network.attack else 0, entries - 2)
         return cls(
-            direction=np.zeros((rows, entries - 2)),
+            direction=np.zeros((rows, entries - 2), number),
             log_norm=np.zeros(rows),
             norm=np.zeros(rows),
             ratio=np.zeros(rows),
@@ -297,8 +299,8 @@ class Work(NamedTuple):
             factor=np.zeros(rows),
             outputs=np.zeros(shape),
             pull=np.zeros(shape),
-            force=np.zeros((rows, entries - 2)),
-            pre=np.zeros((rows, shape[1]) if network.kinked else (shape[1], rows)),
+            force=np.zeros((rows, entries - 2), number),
+            pre=np.zeros((rows, shape[1]) if network.kinked else (shape[1], rows), number),
             stage=np.zeros((rows, entries)),
             estimate=np.zeros((2, rows, entries)),
             total=np.zeros(rows),
@@ -309,8 +311,8 @@ class Work(NamedTuple):
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
             log_speed=np.zeros(stages),
-            attacked=np.zeros(moved),
-            ascent=np.zeros(moved),
+            attacked=np.zeros(moved, number),
+            ascent=np.zeros(moved, number),
         )
 
 
