@@ -131,7 +131,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'' if reduced.problem.upper else 'compiled '}iterations; time is step x iteration",
+            f"engine descent: {'compiled ' if reduced.problem.two_layers else ''}iterations; time is step x iteration",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),

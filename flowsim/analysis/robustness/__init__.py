@@ -6,6 +6,7 @@ from .evaluation import check, evaluated, robustness
 from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
 from .layered import Layered
+from .tangent import Tangent
 from .trained import classifier_of, network_of, of_result
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ClusterRule",
     "Layered",
     "OwnClass",
+    "Tangent",
     "TwoLayer",
     "bayes",
     "certified_radius",
