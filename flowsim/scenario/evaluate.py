@@ -16,6 +16,8 @@ Name = Literal[
     "allen_zhu_li_2022.theorem_5_1",
     "allen_zhu_li_2022.theorem_5_2",
     "allen_zhu_li_2022.theorem_5_3",
+    "allen_zhu_li_2022.theorem_5_4",
+    "allen_zhu_li_2022.theorem_5_6",
     "allen_zhu_li_2022.theorem_c_1",
     "frei_2022",
     "frei_2022.condition_4_7",
