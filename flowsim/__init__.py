@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .analysis.compare import compare
     from .analysis.distance import distance
     from .analysis.kkt import limit
-    from .analysis.robustness import robustness
+    from .analysis.robustness import robustness, transfer
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .report.page import write_report
@@ -44,6 +44,7 @@ _HOME = {
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
+    "transfer": "analysis.robustness",
     "write_report": "report.page",
 }
 
@@ -64,6 +65,7 @@ __all__ = [
     "robustness",
     "run",
     "run_ensemble",
+    "transfer",
     "write_report",
 ]
 

@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
-from .base import Broken, Section, as_tuple, refuse
+from .base import Broken, Section, Seed, as_tuple, refuse
 from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow, Stage
@@ -33,9 +33,6 @@ DEFAULT_TAGS = {
 TWO_LAYER = "two_layer"
 #: Gradients of a network of several layers are products of its weights; below this they would underflow.
 SMALLEST_PRODUCT = 1e-250
-
-
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 def _or(names: Iterable[str]) -> str:
@@ -363,6 +360,12 @@ class Scenario(Section):
                 "and scenario.members are the scenarios of single seeds that can be built"
             )
         return self.seed
+
+    @property
+    def distribution_seed(self) -> int:
+        """What the random streams start from that centres are drawn from, and w* of sparse coding."""
+        own = getattr(self.data, "seed", None)
+        return self.single_seed if own is None else int(own)
 
     @property
     def members(self) -> tuple[Scenario, ...]:

@@ -8,6 +8,7 @@ from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster
 from .layered import Layered
 from .tangent import Tangent
 from .trained import classifier_of, network_of, of_result
+from .transfer import transfer
 
 __all__ = [
     "IDEALS",
@@ -31,4 +32,5 @@ __all__ = [
     "power_classifier",
     "restricted",
     "robustness",
+    "transfer",
 ]
