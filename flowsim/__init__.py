@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .analysis.compare import compare
+    from .analysis.density import density
     from .analysis.distance import distance
     from .analysis.kkt import limit
     from .analysis.robustness import robustness, transfer
@@ -35,6 +36,7 @@ _HOME = {
     "UsageError": "errors",
     "build": "problem",
     "compare": "analysis.compare",
+    "density": "analysis.density",
     "distance": "analysis.distance",
     "limit": "analysis.kkt",
     "load": "scenario",
@@ -56,6 +58,7 @@ __all__ = [
     "UsageError",
     "build",
     "compare",
+    "density",
     "distance",
     "limit",
     "load",
