@@ -16,9 +16,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .analysis.compare import compare
+    from .analysis.density import density
     from .analysis.distance import distance
     from .analysis.kkt import limit
-    from .analysis.robustness import robustness
+    from .analysis.robustness import robustness, transfer
     from .errors import FlowsimError, ScenarioError, UsageError
     from .problem import Problem, build
     from .report.page import write_report
@@ -35,6 +36,7 @@ _HOME = {
     "UsageError": "errors",
     "build": "problem",
     "compare": "analysis.compare",
+    "density": "analysis.density",
     "distance": "analysis.distance",
     "limit": "analysis.kkt",
     "load": "scenario",
@@ -44,6 +46,7 @@ _HOME = {
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
+    "transfer": "analysis.robustness",
     "write_report": "report.page",
 }
 
@@ -55,6 +58,7 @@ __all__ = [
     "UsageError",
     "build",
     "compare",
+    "density",
     "distance",
     "limit",
     "load",
@@ -64,6 +68,7 @@ __all__ = [
     "robustness",
     "run",
     "run_ensemble",
+    "transfer",
     "write_report",
 ]
 

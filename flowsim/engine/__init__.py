@@ -16,10 +16,10 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
-    if plan.engine == "descent" and reduced.problem.upper:
-        from .descent.layers import LayersDescent
+    if plan.engine == "descent" and not reduced.problem.two_layers:
+        from .descent.general import GeneralDescent
 
-        return LayersDescent(scenario, reduced, plan)
+        return GeneralDescent(scenario, reduced, plan)
     if plan.engine == "descent":
         from .descent.integrator import DescentIntegrator
 

@@ -122,8 +122,8 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    if problem.upper and flow.precision == "mixed":
-        raise scenario.error(("flow.precision", 'descent of networks of several layers computes in "float64"'))
+    if not problem.two_layers and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'descent of networks other than those of two layers computes in "float64"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
@@ -134,7 +134,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'' if problem.upper else 'compiled '}iterations; time is step x iteration{products}",
+            f"engine descent: {'compiled ' if problem.two_layers else ''}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),

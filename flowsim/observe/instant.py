@@ -127,6 +127,8 @@ class Instant:
                 response, _ = problem.activation.at(snapshot.time).response(
                     projection, snapshot.log_norm[..., None], np
                 )
+                if problem.gates is not None:
+                    response = response * problem.gates.at(reduced.inputs[rows]).T
                 parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
                 outputs[..., rows] = parts[..., 0, :]
             if active.size:

@@ -22,6 +22,7 @@ _DECOMPOSES = (
     "elsewhere the weights do not determine the coefficients"
 )
 _TWO_LAYERS = "two layers: neurons that have an output weight each"
+_UNGATED = "neurons whose responses depend on their trained weights alone"
 _SIGNED = "clusters, and two layers: neurons that have an output weight each"
 _CODED = 'data of kind "sparse_coding"'
 _LABELLED = "targets +1/-1 or an output for every cluster"
@@ -75,7 +76,11 @@ def _decomposes(setting: Setting) -> bool:
 
 
 def _two_layers(setting: Setting) -> bool:
-    return not setting.problem.upper
+    return setting.problem.two_layers
+
+
+def _ungated(setting: Setting) -> bool:
+    return setting.problem.gates is None
 
 
 def _signed(setting: Setting) -> bool:
@@ -279,7 +284,7 @@ _OBSERVABLES = (
         ("neuron", "cluster"),
         "share of the cluster's samples on which the neuron is active",
         lambda instant: instant.active_fraction,
-        _clusters,
+        lambda setting: _clusters(setting) and _ungated(setting),
     ),
     Observable(
         "sliding_pairs",
@@ -354,7 +359,9 @@ _OBSERVABLES = (
         (),
         "|phi(Wx) - phi(W(0)x)| / |phi(W(0)x)|, mean over the training samples that activate a neuron at time 0",
         feature_change,
+        _ungated,
         on_request=True,
+        needs=_UNGATED,
     ),
     Observable(
         "neuron_alignment",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.init import Nudged
-from ..scenario.model import Linear, Mlp, SymmetricRelu
+from ..scenario.model import Linear, Mlp, NtkFeatures, SymmetricRelu
 from .data import Samples
 from .data.samples import Floats, Integers
 from .streams import stream
@@ -62,7 +62,7 @@ def _signs(scenario: Scenario, samples: Samples) -> Floats:
     if isinstance(scenario.model, Mlp):
         return np.zeros(neurons)
     signs = scenario.init.signs or ("positive" if classes else "random")
-    if signs == "positive" or isinstance(scenario.model, Linear | SymmetricRelu):
+    if signs == "positive" or isinstance(scenario.model, Linear | SymmetricRelu | NtkFeatures):
         return np.ones(neurons)
     if signs == "half":
         of_output = neurons // (len(samples.centers) if classes else 1)

@@ -10,13 +10,14 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..scenario.data import Drawn, SparseCoding
-from ..scenario.model import Mlp, Model, TwoLayer
+from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
 from .data.samples import Floats, Integers
 from .initial import Weights, draw
 from .losses import LOSSES, Loss
 from .networks import ACTIVATIONS, Activation
+from .networks.ntk_features import Gates
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Problem:
     trained_output: bool  # true also where there are layers above the first
     square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
     cubic_decay: float = 0.0
+    gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
 
     @property
     def inputs(self) -> Floats:
@@ -109,6 +111,11 @@ class Problem:
         return self.weights.upper
 
     @property
+    def two_layers(self) -> bool:
+        """Whether the output is a sum over neurons, each a function of its own trained weights times an output weight."""
+        return not self.upper and self.gates is None
+
+    @property
     def outputs(self) -> int:
         """k: how many outputs the network has"""
         return len(self.samples.centers) if self.loss.classes else 1
@@ -166,7 +173,15 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
         trained_output=scenario.model.output == "trained",
         square_decay=scenario.loss.regularizer.square,
         cubic_decay=scenario.loss.regularizer.cubic,
+        gates=_gates(scenario, samples),
     )
+
+
+def _gates(scenario: Scenario, samples: Samples) -> Gates | None:
+    model = scenario.model
+    if not isinstance(model, NtkFeatures):
+        return None
+    return Gates.draw(model, samples.inputs.shape[1], scenario.single_seed)
 
 
 def _check_memory(scenario: Scenario) -> None:

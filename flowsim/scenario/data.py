@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Broken, Count, Fraction, NonNegative, Positive, Section, as_tuple, refuse
+from .base import Broken, Count, Fraction, NonNegative, Positive, Section, Seed, as_tuple, refuse
 
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
@@ -21,6 +21,13 @@ DIGIT_IMAGES = 1797
 
 Radius = Positive | Literal["sqrt_dimension"]
 Basis = Literal["random", "axes"]
+OwnSeed = Annotated[
+    Seed | None,
+    Field(
+        description="what is the same for all samples, centres and of sparse coding w*, is drawn from this integer rather "
+        "than from the scenario's seed: runs of several seeds then share one distribution"
+    ),
+]
 Supervision = Annotated[
     Literal["class", "cluster"],
     Field(description='targets: "class" is y = +1/-1, "cluster" the index of the sample\'s cluster'),
@@ -74,6 +81,7 @@ class Drawn(Section):
     )
     label_noise: Fraction = Field(0.0, description="fraction of training labels flipped")
     supervision: Supervision = "class"
+    seed: OwnSeed = None
 
     def _broken_draw(self, clusters: int, counts: tuple[str, ...]) -> Iterator[Broken]:
         """counts: the keys that the number of clusters comes from."""
@@ -140,6 +148,8 @@ class GaussianMixture(Drawn):
             yield Broken("cosine", f"{self.cosine} is impossible for {clusters} centres; allowed: {allowed}", reads)
         if self.centers not in CENTERS and "radius" in self.model_fields_set:
             yield Broken("radius", "only for drawn centres; centres read from a file keep their norms", ("centers",))
+        if self.centers not in CENTERS and self.seed is not None:
+            yield Broken("seed", "only for drawn centres; these are read from a file", ("centers",))
 
 
 class Xor(Drawn):
@@ -183,6 +193,7 @@ class SparseCoding(Section):
         description="s: noise M e with e_j = +-k^-0.501, as often as gives variance s^2/dimension",
     )
     samples: Count = Field(400, description="number of training samples n")
+    seed: OwnSeed = None
     supervision: ClassVar[Literal["class"]] = "class"
 
     @property

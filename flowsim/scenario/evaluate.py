@@ -11,11 +11,15 @@ from .base import Broken, Count, NonNegative, Section, as_tuple, refuse
 
 Name = Literal[
     "allen_zhu_li_2022",
+    "allen_zhu_li_2022.figure_12",
     "allen_zhu_li_2022.lemma_e_2",
     "allen_zhu_li_2022.purification",
+    "allen_zhu_li_2022.section_6_2",
     "allen_zhu_li_2022.theorem_5_1",
     "allen_zhu_li_2022.theorem_5_2",
     "allen_zhu_li_2022.theorem_5_3",
+    "allen_zhu_li_2022.theorem_5_4",
+    "allen_zhu_li_2022.theorem_5_6",
     "allen_zhu_li_2022.theorem_c_1",
     "frei_2022",
     "frei_2022.condition_4_7",

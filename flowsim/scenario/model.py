@@ -163,5 +163,29 @@ class Linear(Section):
     output_weight: ClassVar[float] = 1.0
 
 
+class NtkFeatures(Section):
+    """f(x) = sum_j <v_j, x> g_j(x) with g_j(x) = P(<w_j, x> + r >= b) + P(-<w_j, x> + r >= b), r ~ N(0, sigma^2).
+
+    Only v is trained. w_j ~ N(0, I) is drawn once, and sigma = smoothing b. With the sum of the two, x g_j(x) is the
+    derivative of `symmetric_relu` in w_j."""
+
+    kind: Literal["ntk_features"]
+    width: Count = Field(50, description="number of neurons, each of which has as many features as the data")
+    threshold: NonNegative = Field(description="b, for entries of w_j of variance 1")
+    smoothing: NonNegative = Field(0.0, description="standard deviation of the noise, in units of b")
+    gates: Literal["sum", "difference"] = Field(
+        "sum", description='"difference" subtracts the second probability: f(-x) is then f(x)'
+    )
+    # what it is as a two-layer network
+    activation: ClassVar[str] = "ntk_features"
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "fixed"
+    output_weight: ClassVar[float] = 1.0
+
+    @property
+    def neurons(self) -> int:
+        return self.width
+
+
 AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
-Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu, Field(discriminator="kind")]
+Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu | NtkFeatures, Field(discriminator="kind")]

@@ -12,13 +12,13 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
-from .base import Broken, Section, as_tuple, refuse
+from .base import Broken, Section, Seed, as_tuple, refuse
 from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow, Stage
 from .init import Gaussian, Init, Nudged
 from .loss import MARGIN_LOSSES, Loss
-from .model import Linear, Mlp, Model, Prelu, SymmetricRelu, TwoLayer
+from .model import Linear, Mlp, Model, NtkFeatures, Prelu, SymmetricRelu, TwoLayer
 from .observe import Observe
 from .source import Source, path_of
 from .sweep import Sweep
@@ -33,9 +33,6 @@ DEFAULT_TAGS = {
 TWO_LAYER = "two_layer"
 #: Gradients of a network of several layers are products of its weights; below this they would underflow.
 SMALLEST_PRODUCT = 1e-250
-
-
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 def _or(names: Iterable[str]) -> str:
@@ -149,9 +146,9 @@ class Scenario(Section):
                 )
             if attack is not None and not flow.descends and flow.engine == "diffrax":
                 yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-            if (attack is not None or flow.fresh) and isinstance(self.model, Mlp):
-                wrong = f"{key}.attack" if attack is not None else f"{key}.fresh"
-                yield Broken(wrong, 'not for model.kind = "mlp"', ("model.kind",))
+            if attack is not None and isinstance(self.model, Mlp) and not flow.descends:
+                only = 'with model.kind = "mlp" only for method = "gradient_descent" or "sgd"'
+                yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
 
     def _broken_symmetric(self, model: SymmetricRelu) -> Iterator[Broken]:
         """What the engines can do with a threshold that changes with time."""
@@ -170,9 +167,24 @@ class Scenario(Section):
             if model.noise == "sampled":
                 yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
 
+    def _broken_features(self, given: str) -> Iterator[Broken]:
+        """What a network of fixed gates cannot have. given: that it is not for these, in words."""
+        reads = ("model.kind",)
+        for key, flow in self.flows():
+            if not flow.descends:
+                descent = f'"gradient_flow" is {given}; use "gradient_descent" or "sgd"'
+                yield Broken(f"{key}.method", descent, reads)
+            for name in ("alignment", "kkt"):
+                if getattr(flow.until, name) is not None:
+                    yield Broken(f"{key}.until.{name}", given, reads)
+        if self.evaluate.limit:
+            yield Broken("evaluate.limit", given, reads)
+        if self.is_ensemble:
+            yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
     def _broken_regularizer(self) -> Iterator[Broken]:
-        if self.loss.regularizer.used and isinstance(self.model, Mlp):
-            yield Broken("loss.regularizer", 'not for model.kind = "mlp"', ("model.kind",))
+        if self.loss.regularizer.used and isinstance(self.model, Mlp | NtkFeatures):
+            yield Broken("loss.regularizer", f'not for model.kind = "{self.model.kind}"', ("model.kind",))
 
     def _broken_supervision(self) -> Iterator[Broken]:
         by_cluster, classes = self.data.supervision == "cluster", self.loss.kind == "cross_entropy"
@@ -203,11 +215,13 @@ class Scenario(Section):
         if isinstance(init, Nudged):
             yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
         for key, asked in (("claims", self.evaluate.claims), ("distance", self.evaluate.distance)):
-            if asked and not (key == "claims" and isinstance(self.model, SymmetricRelu)):
+            if asked and not (key == "claims" and not isinstance(self.model, Mlp)):
                 yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
         if isinstance(self.model, SymmetricRelu):
             yield from self._broken_symmetric(self.model)
-        if isinstance(self.model, Linear | SymmetricRelu):
+        if isinstance(self.model, NtkFeatures):
+            yield from self._broken_features(given)
+        if isinstance(self.model, Linear | SymmetricRelu | NtkFeatures):
             if self.loss.kind == "cross_entropy":
                 yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
         else:
@@ -317,6 +331,8 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
+        if isinstance(self.model, NtkFeatures):
+            return False  # gates see all of the features
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
         return all(flow.reduce for flow in flows) and not moved
@@ -344,6 +360,12 @@ class Scenario(Section):
                 "and scenario.members are the scenarios of single seeds that can be built"
             )
         return self.seed
+
+    @property
+    def distribution_seed(self) -> int:
+        """What the random streams start from that centres are drawn from, and w* of sparse coding."""
+        own = getattr(self.data, "seed", None)
+        return self.single_seed if own is None else int(own)
 
     @property
     def members(self) -> tuple[Scenario, ...]:

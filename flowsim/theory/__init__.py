@@ -10,7 +10,15 @@ import xarray as xr
 from ..observe import Setting
 from ..problem import build, reduce
 from ..scenario import Scenario, loads
-from . import allen_zhu_li_2022, frei_2022, frei_vardi_2023, li_2025, min_vidal_2025
+from . import (
+    allen_zhu_li_2022,
+    allen_zhu_li_2022_linf,
+    allen_zhu_li_2022_perturbations,
+    frei_2022,
+    frei_vardi_2023,
+    li_2025,
+    min_vidal_2025,
+)
 from .claim import Claim, held_against, selected
 from .evidence import Evidence
 from .relu import distance_up_to_scale, relu_network
@@ -21,6 +29,8 @@ CLAIMS: dict[str, Claim] = {
     f"{paper}.{name}": claim
     for paper, claims in (
         ("allen_zhu_li_2022", allen_zhu_li_2022.CLAIMS),
+        ("allen_zhu_li_2022", allen_zhu_li_2022_linf.CLAIMS),
+        ("allen_zhu_li_2022", allen_zhu_li_2022_perturbations.CLAIMS),
         ("frei_2022", frei_2022.CLAIMS),
         ("frei_vardi_2023", frei_vardi_2023.CLAIMS),
         ("li_2025", li_2025.CLAIMS),

@@ -53,8 +53,13 @@ def _attack(evidence: Evidence) -> Attack:
 
 
 def clean_end(evidence: Evidence) -> Snapshot:
-    """The weights after clean training."""
+    """The network's weights after clean training."""
     _data(evidence)
+    return end_of_clean_training(evidence)
+
+
+def end_of_clean_training(evidence: Evidence) -> Snapshot:
+    """The same of any model."""
     stages = evidence.scenario.stage
     if not stages:
         return evidence.weights[-1]

@@ -11,13 +11,17 @@ from flowsim.scenario.shipped import shipped
 
 @pytest.fixture(scope="module")
 def run():
+    return shortened()
+
+
+def shortened(**changes):
     path = shipped()["allen_zhu_li_2022/purification_small"]
     scenario = flowsim.load(path)
     stages = [stage.model_dump(exclude_unset=True, exclude_none=True) for stage in scenario.stage]
     for stage, iterations in zip(stages, (600, 400), strict=True):
         stage.pop("until", None)
         stage["iterations"] = iterations
-    keys = {"stage": stages, "loss.regularizer": {"square": 1e-3, "cubic": 1e-3}, "observe.times": 3}
+    keys = {"stage": stages, "loss.regularizer": {"square": 1e-3, "cubic": 1e-3}, "observe.times": 3, **changes}
     return flowsim.run(flowsim.load(path, keys))
 
 
@@ -48,3 +52,19 @@ def test_it_makes_the_network_robust_and_costs_no_accuracy(run):
 def test_clean_training_falls_to_the_direction_of_the_labels(run):
     assert measured(run)["allen_zhu_li_2022.theorem_5_1.robust_error"] > 0.9
     assert np.isfinite(list(measured(run).values())).all()
+
+
+def test_perturbations_go_along_the_labels_and_later_along_few_features(run):
+    found = measured(run)
+    assert found["allen_zhu_li_2022.section_6_2.universal"] > 0.8
+    assert found["allen_zhu_li_2022.figure_12.density"] < 0.5
+
+
+def test_perturbations_of_clean_networks_transfer_between_seeds_and_not_to_robust_ones(run):
+    other = shortened(**{"seed": 1, "data.seed": 0, "evaluate": {}})
+    clean, robust = (
+        flowsim.transfer(run, other, [0.15], attacks=["fgm"], samples=500, at=1, onto=onto) for onto in (1, 2)
+    )
+    assert clean["transfer_rate"].item() > 0.8
+    assert clean["random_accuracy"].item() > clean["transferred_accuracy"].item() + 0.2
+    assert robust["transfer_rate"].item() < 0.5 * clean["transfer_rate"].item()

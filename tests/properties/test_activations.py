@@ -22,6 +22,7 @@ models = st.one_of(
     st.builds(lambda degree: {"activation": "relu_power", "degree": degree}, degrees),
     st.just({"activation": "tanh"}),
     st.just({"kind": "linear"}),
+    st.just({"kind": "ntk_features", "threshold": 0.5}),  # without its gates
     st.builds(
         lambda threshold, smoothing: {"kind": "symmetric_relu", "threshold": threshold, "smoothing": smoothing},
         st.floats(0.01, 0.5),
@@ -33,7 +34,8 @@ log_norms = st.floats(-30, 5)
 
 
 def build(model: dict) -> Activation:
-    section = flowsim.loads("", overrides={"model": model}).model
+    descent = {"method": "gradient_descent", "step": 1.0, "iterations": 1}
+    section = flowsim.loads("", overrides={"model": model, "flow": descent}).model
     return ACTIVATIONS[section.activation](section)
 
 
@@ -48,7 +50,7 @@ def definition(model: dict, s: float, log_norm: float) -> float:
     product = norm * s
     positive = max(product, 0.0)
     match model.get("activation", model.get("kind")):
-        case "linear":
+        case "linear" | "ntk_features":
             return product
         case "symmetric_relu":
             law, threshold = NormalDist(sigma=model["smoothing"] * model["threshold"]), model["threshold"]
@@ -71,7 +73,8 @@ def ramped(x: float, noise: NormalDist) -> float:
 
 
 def test_every_activation_is_under_test():
-    assert set(ACTIVATIONS) == {"relu", "leaky_relu", "prelu", "relu_power", "tanh", "linear", "symmetric_relu"}
+    powers, others = {"relu", "leaky_relu", "prelu", "relu_power", "linear"}, {"tanh", "symmetric_relu", "ntk_features"}
+    assert set(ACTIVATIONS) == powers | others
 
 
 @given(model=models, s=cosines, log_norm=log_norms)

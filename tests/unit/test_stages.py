@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -52,6 +54,7 @@ regularizer = { square = 0.01, cubic = 0.01 }
 times = 4
 snapshots = 4
 """
+MLP = MIXTURE.replace('activation = "prelu"', 'kind = "mlp"\nactivation = "relu"')
 GD = {"method": "gradient_descent", "step": 0.5}
 SGD = {"method": "sgd", "step": 0.5, "batch": 7}
 FRESH = {**SGD, "fresh": True}
@@ -69,7 +72,7 @@ def hidden(tree):
 
 
 @pytest.mark.parametrize("part", [GD, SGD, FRESH, {**GD, "attack": FGM}, {**FRESH, "attack": {**FGM, "kind": "pgd"}}])
-@pytest.mark.parametrize("text", [MIXTURE, CODING])
+@pytest.mark.parametrize("text", [MIXTURE, MLP, CODING])
 def test_two_stages_are_one_of_their_length(part, text):
     parted = flowsim.run(stages(text, {**part, "iterations": 9}, {**part, "iterations": 12}))
     whole = flowsim.run(stages(text, {**part, "iterations": 21}))
@@ -137,6 +140,41 @@ def test_an_iteration_follows_the_gradient_at_the_moved_samples(activation, kind
     assert hidden(result)[-1] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("kind", ["fgm", "pgd"])
+def test_a_network_of_several_layers_follows_the_gradient_at_the_moved_samples(kind, norm):
+    attack = {"kind": kind, "norm": norm, "radius": 0.3, **({"steps": 4} if kind == "pgd" else {})}
+    model = {"kind": "mlp", "activation": "tanh", "widths": [5, 3], "bias": True}
+    scenario = flowsim.loads(
+        MIXTURE, overrides={"stage": [{"name": "a", **GD, "iterations": 1, "attack": attack}], "model": model}
+    )
+    problem = flowsim.build(scenario)
+    y, steps = problem.targets, 1 if kind == "fgm" else 4
+    length = 0.3 if kind == "fgm" else 2.5 * 0.3 / steps
+
+    def losses(weights, at):
+        for matrix in weights[:-1]:
+            at = jnp.tanh(at @ matrix[:, :-1].T + matrix[:, -1])
+        return jnp.logaddexp(0, -y * (at @ weights[-1][0, :-1] + weights[-1][0, -1]))
+
+    with jax.enable_x64(True):
+        first = np.column_stack([problem.hidden, problem.hidden_bias])
+        weights, x = [jnp.asarray(matrix) for matrix in (first, *problem.upper)], jnp.asarray(problem.inputs)
+        moved = x
+        for _ in range(steps):
+            rise = jax.grad(lambda at: losses(weights, at).sum())(moved)
+            unit = jnp.sign(rise) if norm == "linf" else rise / jnp.linalg.norm(rise, axis=1, keepdims=True)
+            move = moved - x + length * unit
+            size = jnp.maximum(jnp.linalg.norm(move, axis=1, keepdims=True), 0.3)
+            moved = x + (jnp.clip(move, -0.3, 0.3) if norm == "linf" else move * 0.3 / size)
+        slope = jax.grad(lambda weights: losses(weights, moved).mean())(weights)
+        expected = [np.asarray(matrix - 0.5 * step) for matrix, step in zip(weights, slope, strict=True)]
+    result = flowsim.run(scenario)
+    assert hidden(result)[-1] == pytest.approx(expected[0][:, :-1], abs=1e-12)
+    assert result["layer_2_weight"].values[-1] == pytest.approx(expected[1][:, :-1], abs=1e-12)
+    assert result["layer_3_weight"].values[-1] == pytest.approx(expected[2][:, :-1], abs=1e-12)
+
+
 def test_every_instant_has_the_stage_that_led_to_it():
     tree = flowsim.run(stages(MIXTURE, {**GD, "iterations": 6}, {**GD, "step": 0.25, "iterations": 3, "attack": FGM}))
     assert tree["time"].values == pytest.approx([0, 1, 2, 3, 3.25, 3.5, 3.75])
@@ -176,7 +214,6 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, parts, 
     [
         (MIXTURE, {"flow.rtol": 1e-3}, "flow"),
         (MIXTURE, {"seed": [1, 2]}, "seed"),
-        (MIXTURE, {"model": {"kind": "mlp"}}, "stage[0].attack"),
         (MIXTURE, {"data": {"kind": "digits"}}, "stage[0].fresh"),
     ],
 )
@@ -190,6 +227,7 @@ def test_what_stages_cannot_have_is_refused(text, changes, key):
     ("text", "stage", "changes", "keys"),
     [
         (MIXTURE, {"clock": "loss"}, {}, ["stage[0].clock"]),
+        (MIXTURE, {"attack": FGM}, {"model": {"kind": "mlp"}}, ["stage[0].attack"]),
         (CODING, {"clock": "loss"}, {}, ["stage[0].clock"]),
         (MIXTURE, {"until": {"kkt": 0.1}, "attack": FGM}, {}, ["stage[0].until.kkt"]),
         (CODING, {"until": {"kkt": 0.1}}, {"evaluate.limit": True}, ["stage[0].until.kkt", "evaluate.limit"]),

@@ -6,7 +6,9 @@ from .evaluation import check, evaluated, robustness
 from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
 from .layered import Layered
+from .tangent import Tangent
 from .trained import classifier_of, network_of, of_result
+from .transfer import transfer
 
 __all__ = [
     "IDEALS",
@@ -15,6 +17,7 @@ __all__ = [
     "ClusterRule",
     "Layered",
     "OwnClass",
+    "Tangent",
     "TwoLayer",
     "bayes",
     "certified_radius",
@@ -29,4 +32,5 @@ __all__ = [
     "power_classifier",
     "restricted",
     "robustness",
+    "transfer",
 ]

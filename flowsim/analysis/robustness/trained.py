@@ -15,10 +15,12 @@ from ...results.weights import weights_of
 from ...scenario import loads
 from .classifier import ByProbability, Classifier, TwoLayer
 from .layered import Layered
+from .tangent import Tangent
 
 
 def network_of(setting: Setting, snapshot: Snapshot) -> TwoLayer:
-    """The network at a single instant, in the original features. With several outputs, their sum."""
+    """The two-layer network at a single instant, in the original features. With several outputs, their sum."""
+    assert setting.problem.two_layers, "the network has more than two layers, or gates; see classifier_of"
     direction, offset = setting.reduced.lift(snapshot.direction)
     activation = setting.problem.activation.at(snapshot.time)
     return TwoLayer.of_logs(direction, offset, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, activation)
@@ -38,7 +40,11 @@ def classifier_of(setting: Setting, snapshot: Snapshot) -> Classifier:
         direction, offset = setting.reduced.lift(snapshot.direction)
         norm = np.exp(snapshot.log_norm)
         return Layered(norm[:, None] * direction, norm * offset, snapshot.upper, setting.problem.activation)
-    network, problem = network_of(setting, snapshot), setting.problem
+    problem = setting.problem
+    if problem.gates is not None:
+        trained, _ = setting.reduced.lift(np.exp(snapshot.log_norm)[:, None] * snapshot.direction)
+        return Tangent(trained, problem.gates)
+    network = network_of(setting, snapshot)
     if not problem.loss.classes:
         return network
     return ByProbability(network, problem.neuron_output, problem.cluster_label)

@@ -24,7 +24,7 @@ def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
 def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None) -> Floats:
     if "data.centers" in referenced_files(scenario):
         return sibling.centers if sibling is not None else _read_centers(data, scenario)
-    generator = stream(scenario.single_seed, "centers")
+    generator = stream(scenario.distribution_seed, "centers")
     radius = norm_of(data.radius, data.dimension)
     if data.centers == "random_sphere":
         points = generator.standard_normal((data.clusters, data.dimension))

@@ -18,8 +18,8 @@ def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``sparse_coding`` scenario. A centre is a column of M times the sign of its entry of w*."""
     data, seed = scenario.data, scenario.single_seed
     assert isinstance(data, SparseCoding)
-    centers = frame(data.dimension, data.dimension, data.basis, stream(seed, "centers"))
-    generator = stream(seed, "labels")
+    centers = frame(data.dimension, data.dimension, data.basis, stream(scenario.distribution_seed, "centers"))
+    generator = stream(scenario.distribution_seed, "labels")
     centers *= generator.choice([1.0, -1.0], size=(data.dimension, 1))
     return coded(data, centers, generator.uniform(*data.label_weights, size=data.dimension), seed)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import leaky_relu, linear, prelu, relu, relu_power, symmetric_relu, tanh
+from . import leaky_relu, linear, ntk_features, prelu, relu, relu_power, symmetric_relu, tanh
 from .activation import Activation
 
 #: model.activation -> function of the model section that gives its Activation
@@ -15,6 +15,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Activation]] = {
     "tanh": tanh.build,
     "linear": linear.build,
     "symmetric_relu": symmetric_relu.build,
+    "ntk_features": ntk_features.build,
 }
 
 __all__ = ["ACTIVATIONS", "Activation"]

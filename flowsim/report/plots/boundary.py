@@ -125,6 +125,8 @@ def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Fl
         if source.has("log_output_weight"):  # exact where the weight itself underflows
             log_output = now["log_output_weight"].values
     response, _ = problem.activation.response(projection, log_norm[:, None], np)
+    if problem.gates is not None:
+        response = response * problem.gates.at(points).T
     log_factor = log_output + problem.activation.homogeneity * log_norm
     top = log_factor.max()
     parts = (sign * np.exp(log_factor - (top if np.isfinite(top) else 0.0)))[:, None] * response

@@ -104,7 +104,7 @@ def test_descent_is_a_loop_of_plain_numpy(deep, reduction):
 
 
 def test_descent_in_pieces_is_descent(deep, monkeypatch):
-    monkeypatch.setattr("flowsim.engine.descent.layers.PIECE", 5)
+    monkeypatch.setattr("flowsim.engine.descent.general.PIECE", 5)
     scenario = deep(flow=DESCENT)
     wanted = descended(flowsim.build(scenario), 0.1, [slice(None)] * 40)
     assert_close(kept_layers(flowsim.run(scenario).dataset, -1), wanted, 1e-11)

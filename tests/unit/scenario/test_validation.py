@@ -309,7 +309,7 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
         (
             '[model]\nkind = "linear"\nwidth = 3',
             "model.width",
-            'only with kind = "two_layer" or "mlp" or "symmetric_relu"',
+            'only with kind = "two_layer" or "mlp" or "symmetric_relu" or "ntk_features"',
         ),
         ('[model]\nkind = "linear"\noutput = "fixed"', "model.output", 'only with kind = "two_layer"'),
         ('[data]\nlaw = "uniform"', "data.law", 'only with kind = "xor"'),

@@ -142,9 +142,19 @@ def rising(target: Target, radii: Floats, perturb: Perturb) -> Found:
     return found
 
 
-def descend(target: Target, start: Floats, radius: Floats | float, steps: int, first: float, last: float) -> Floats:
+def descend(
+    target: Target,
+    start: Floats,
+    radius: Floats | float,
+    steps: int,
+    first: float,
+    last: float,
+    *,
+    rest: bool = True,
+) -> Floats:
     """The moves with the smallest margins on the ways down from these starts, none larger than the radius (a number or
-    (n,)). The size of steps falls from `first` to `last`, in units of the radius. A sample rests as soon as it is lost."""
+    (n,)). The size of steps falls from `first` to `last`, in units of the radius. rest: a sample does so as soon as it is
+    lost."""
     best, moves = start.copy(), start
     if not len(target):
         return best
@@ -156,7 +166,7 @@ def descend(target: Target, start: Floats, radius: Floats | float, steps: int, f
         best[alive[better]], lowest[alive[better]] = moves[better], margin[better]
         moves = target.norm.within(moves - (step * limit)[:, None] * target.norm.steepest(gradient), limit)
         going = lowest[alive] > 0
-        if going.mean() < 0.9:
+        if rest and going.mean() < 0.9:
             alive, moves, limit = alive[going], moves[going], limit[going]
             part = target[alive]
             if not len(alive):

@@ -1,0 +1,142 @@
+"""How many features an adversarial perturbation is made of (Allen-Zhu & Li 2022, Section 8.3 and Figure 12).
+
+Perturbations of norm 1 are reconstructed from features by Lasso, min |W y - x|^2 + penalty |y|_1: dense ones need many
+features where sparse ones need few, whatever the penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from os import PathLike
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from ..engine import Snapshot
+from ..errors import UsageError
+from ..observe import Setting
+from ..problem import build, reduce
+from ..problem.data.samples import Floats
+from ..results import open
+from ..results.weights import weights_of
+from ..scenario import Scenario, loads
+from .robustness.attacks.target import Target
+from .robustness.evaluation import test_of
+from .robustness.norms import NORMS
+from .robustness.trained import classifier_of
+from .robustness.transfer import MOVES
+
+#: From hardly any shrinkage to that at which nothing is left of a perturbation of norm 1.
+PENALTIES = tuple(np.geomspace(0.01, 1.0, 9).tolist())
+#: A coordinate below this part of the largest is 0 but for rounding.
+ZERO = 1e-9
+#: Of Lasso's coordinate descent: its duality gap, for perturbations of norm 1, and how often it goes round.
+TOLERANCE, PASSES = 1e-6, 100_000
+#: A gradient whose norm is below this moves nobody.
+FLAT = 1e-12
+
+
+def density(
+    result: str | PathLike[str] | xr.DataTree,
+    radius: float,
+    *,
+    attack: Literal["fgm", "pgd"] = "fgm",
+    features: Literal["centers", "weights"] = "centers",
+    penalties: Iterable[float] = PENALTIES,
+    samples: int = 100,
+    steps: int = 50,
+    folder: str | PathLike[str] = "",
+) -> xr.Dataset:
+    """Reconstruct perturbations of fresh samples, in l2 of this radius, at every instant whose weights were kept.
+
+    features: "centers", the columns of the dictionary or the centres of clusters, or "weights", the neurons' directions at
+    the end. Along `snapshot` and `penalty`, in the mean over the samples that the attack moves: `density`, the share of
+    the features whose coefficient is not 0; `residual`, |W y - x|^2, by which curves of any two instants compare.
+    Raises UsageError where there are no such features, or no weights were kept.
+    """
+    with nullcontext(result) if isinstance(result, xr.DataTree) else open(result) as tree:
+        scenario = loads(str(tree.attrs["scenario"]), folder=folder)
+        setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
+        weights, chosen = weights_of(setting, tree.to_dataset()), np.array([*penalties], dtype=float)
+    if not (chosen > 0).all() or not radius > 0:
+        raise UsageError("the radius and every penalty have to be above 0")
+    if attack not in MOVES:
+        raise UsageError(f'attack: "{attack}" is not among {", ".join(MOVES)}')
+    atoms = _atoms(setting, weights[-1], features)
+    found = np.full((2, len(weights.time), len(chosen)), np.nan)
+    for index in range(len(weights.time)):
+        moves = perturbations(scenario, setting, weights[index], attack, radius, samples, steps)
+        if len(moves):
+            found[:, index] = measured(atoms, moves, chosen)
+    return _layout(found, weights.time, chosen, features)
+
+
+def perturbations(
+    scenario: Scenario, setting: Setting, snapshot: Snapshot, attack: str, radius: float, samples: int, steps: int
+) -> Floats:
+    """(n, d): what an attack adds to fresh samples, divided by its norm; without those that it does not move"""
+    test, classifier = test_of(scenario, setting.problem, samples), classifier_of(setting, snapshot)
+    target = Target(classifier, test.x, test.label, test.goals, test.goal_label, None, NORMS["l2"])
+    moves = MOVES[attack](target, radius, steps)
+    size = np.linalg.norm(moves, axis=1)
+    moved = size > FLAT
+    return moves[moved] / size[moved, None]
+
+
+def measured(atoms: Floats, moves: Floats, penalties: Floats) -> tuple[Floats, Floats]:
+    """(density (penalties,), residual (penalties,)) of moves (n, d) of norm 1, from features (p, d)"""
+    share, residual = np.zeros(len(penalties)), np.zeros(len(penalties))
+    for move in moves:
+        coefficients = reconstructed(atoms, move, penalties)
+        size = np.abs(coefficients)
+        share += (size > ZERO * np.maximum(size.max(axis=1, keepdims=True), ZERO)).mean(axis=1)
+        residual += ((coefficients @ atoms - move) ** 2).sum(axis=1)
+    return share / len(moves), residual / len(moves)
+
+
+def reconstructed(atoms: Floats, move: Floats, penalties: Floats) -> Floats:
+    """(penalties, p): the minimisers y of |sum_k y_k atom_k - move|^2 + penalty |y|_1 for atoms (p, d) and a move (d,)"""
+    from sklearn.linear_model import lasso_path
+
+    order = np.argsort(-penalties)  # its path goes from the largest penalty down
+    # scikit-learn has 1/(2 d) before the squares
+    alphas = penalties[order] / (2 * len(move))
+    _, path, _ = lasso_path(atoms.T, move, alphas=alphas, tol=TOLERANCE, max_iter=PASSES)
+    found = np.empty((len(penalties), len(atoms)))
+    found[order] = path.T
+    return found
+
+
+def _atoms(setting: Setting, snapshot: Snapshot, features: str) -> Floats:
+    """(p, d): unit rows"""
+    if features == "centers":
+        rows = setting.problem.centers
+    elif features == "weights":
+        rows, _ = setting.reduced.lift(snapshot.direction)
+    else:
+        raise UsageError(f'features: "{features}" is neither "centers" nor "weights"')
+    size = np.linalg.norm(rows, axis=1)
+    if not (size > 0).any():
+        raise UsageError("there are no centres that perturbations could be made of")
+    return np.ascontiguousarray(rows[size > 0] / size[size > 0, None])
+
+
+def _layout(found: Floats, times: Floats, penalties: Floats, features: str) -> xr.Dataset:
+    texts = {
+        "density": "share of the features that a perturbation is made of",
+        "residual": "squared norm of what the features leave of a perturbation of norm 1",
+    }
+    dims = ("snapshot", "penalty")
+    return xr.Dataset(
+        {
+            name: (dims, values, {"long_name": text, "units": "1"})
+            for (name, text), values in zip(texts.items(), found, strict=True)
+        },
+        {
+            "snapshot": ("snapshot", times, {"long_name": "time at which the weights are kept", "units": "1"}),
+            "penalty": ("penalty", penalties, {"long_name": "weight of |y|_1 beside |W y - x|^2", "units": "1"}),
+        },
+        {"features": features},
+    )
