@@ -21,7 +21,8 @@ class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
     step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
     log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
-    unseparated: the loss will fall no further although a sample is on the wrong side."""
+    unseparated: the loss will fall no further although a sample is on the wrong side. loss_clock_from: the time from which
+    the loss clock has run, where it does."""
 
     time: float
     step_size: float
@@ -35,6 +36,7 @@ class Report:
     log10_time: float | None = None
     clock: float | None = None
     unseparated: bool = False
+    loss_clock_from: float | None = None
 
     @property
     def reading(self) -> float:

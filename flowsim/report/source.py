@@ -15,6 +15,7 @@ from ..analysis.member import member
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
+from ..results.layout import named_by
 from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
@@ -98,7 +99,7 @@ class Source:
         kept = self.trajectory.sizes.get("time", 0)
         if not kept:
             raise UsageError("this result has no instants to draw")
-        name = next(name for name in ("iteration", "log10_time", "time") if name in self.trajectory.coords)
+        name = "iteration" if "iteration" in self.trajectory.coords else named_by(self.trajectory)
         index, values = evenly(kept, MAX_INSTANTS), self.trajectory[name].values.astype(float)
         return Clock(self.label(name), index, values[index], name == "log10_time")
 

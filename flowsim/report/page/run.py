@@ -12,6 +12,7 @@ import xarray as xr
 from ...analysis.spans import Span, spans
 from ...errors import UsageError
 from ...problem.data.samples import Floats
+from ...results.layout import named_by
 from ..summary import completed, evenly
 
 #: Curves are drawn through at most so many instants.
@@ -66,7 +67,7 @@ class Run:
     @property
     def clock(self) -> xr.DataArray:
         """(time,): what curves are drawn over."""
-        return self.trajectory["log10_time" if "log10_time" in self.trajectory.coords else "time"]
+        return self.trajectory[named_by(self.trajectory)]
 
     def on_clock(self, instant: float) -> float:
         """Where an instant lies on the clock."""
