@@ -39,8 +39,8 @@ SMALLEST_CARTESIAN = 1e-250
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
     follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
-    GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations: time and iterations at which
-    the flow begins, where others came before it."""
+    GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
+    time and iterations at which the flow begins, where others came before it."""
 
     engine: str
     solver: str

@@ -311,7 +311,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
 
 @inlined
 def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
-    """From the clock of time to the loss clock, between two steps: the state stays, whatever goes by the clock is converted."""
+    """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
     clock, counts = state.clock, state.counts
     time = clock[TIME]
     counts[LOSS_CLOCK], counts[GOES_OVER] = 1, 0
