@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -40,8 +41,8 @@ class Report:
 
     @property
     def reading(self) -> float:
-        """What instants are named by: the time, or the clock where the end's time is unknown and may be no float."""
-        return self.time if self.clock is None else self.clock
+        """What instants are named by: the time, as far as that is a float, or the clock where the end's time is unknown."""
+        return min(self.time, sys.float_info.max) if self.clock is None else self.clock
 
     @property
     def tried(self) -> int:
