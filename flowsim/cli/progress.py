@@ -86,7 +86,7 @@ class ProgressBar(Bar):
         goals = [math.log(until.loss)] if until.loss is not None else []
         goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
         fallen, wanted = self._first_log_loss - log_loss, [max(self._first_log_loss - goal, 1e-12) for goal in goals]
-        if report.log10_time is None:
+        if report.loss_clock_from is None:
             fractions = [fallen / whole for whole in wanted]
         else:  # the loss clock goes like the logarithm of that
             fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(whole) for whole in wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +22,8 @@ class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
     step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
     log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
-    unseparated: the loss will fall no further although a sample is on the wrong side."""
+    unseparated: the loss will fall no further although a sample is on the wrong side. loss_clock_from: the time from which
+    the loss clock has run, where it does."""
 
     time: float
     step_size: float
@@ -35,11 +37,12 @@ class Report:
     log10_time: float | None = None
     clock: float | None = None
     unseparated: bool = False
+    loss_clock_from: float | None = None
 
     @property
     def reading(self) -> float:
-        """What instants are named by: the time, or the clock where the end's time is unknown and may be no float."""
-        return self.time if self.clock is None else self.clock
+        """What instants are named by: the time, as far as that is a float, or the clock where the end's time is unknown."""
+        return min(self.time, sys.float_info.max) if self.clock is None else self.clock
 
     @property
     def tried(self) -> int:

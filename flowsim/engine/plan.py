@@ -21,6 +21,8 @@ THEN_STIFF = "+rkc2"
 #: The losses that a flow can drive to 0 forever.
 ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
+#: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
+GOING_OVER = "time+loss"
 #: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
 SMALL = 100_000_000
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
@@ -36,9 +38,9 @@ SMALLEST_CARTESIAN = 1e-250
 @dataclass(frozen=True)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
-    follows_sliding: whether the network has a kink and the engine follows its neurons along it. reading: what the
-    schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations: time and iterations at which
-    the flow begins, where others came before it."""
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
+    GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
+    time and iterations at which the flow begins, where others came before it."""
 
     engine: str
     solver: str
@@ -91,7 +93,9 @@ def reading(scenario: Scenario, clock: str) -> str:
     """What instants are named by. Without an end in time, that of the loss clock may be no float."""
     if clock == "time" or scenario.flow.until.time is not None:
         return "time"
-    return "log10_time" if scenario.observe.spacing == "log" else "clock"
+    if scenario.observe.spacing == "log":
+        return "log10_time"
+    return "time" if clock == GOING_OVER else "clock"
 
 
 def _clock(scenario: Scenario) -> tuple[str, str]:
@@ -106,11 +110,14 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
         return "time", "the one for thresholds that change with time"
     if scenario.loss.regularizer.used:
         return "time", "a loss with a regularizer has no limit at infinity"
+    if loss not in ENDLESS:
+        return "time", f"{loss} loss has no limit at infinity"
     late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
-    if loss in ENDLESS and late is not None:
+    if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
-    endless = "until names neither log10_loss nor kkt"
-    return "time", endless if loss in ENDLESS else f"{loss} loss has no limit at infinity"
+    if flow.until.time is not None:
+        return "time", "until names a time"
+    return GOING_OVER, "time until all samples are on their own side; from then on all goes by its logarithm"
 
 
 def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
@@ -123,7 +130,9 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     if not problem.two_layers and flow.precision == "mixed":
-        raise scenario.error(("flow.precision", 'descent of networks other than those of two layers computes in "float64"'))
+        raise scenario.error(
+            ("flow.precision", 'descent of networks other than those of two layers computes in "float64"')
+        )
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
@@ -170,7 +179,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
 
 def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str, str]:
     stiff, why_stiff = "", ""
-    if engine == "numba" and clock == "loss":
+    if engine == "numba" and clock != "time":
         stiff, why_stiff = THEN_STIFF, "; equalising margins are stiff, and then rkc2 takes over"
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]

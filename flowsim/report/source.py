@@ -16,6 +16,7 @@ from ..analysis.spans import Span, spans
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
+from ..results.layout import named_by
 from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
@@ -115,8 +116,8 @@ class Source:
         kept = self.trajectory.sizes.get("time", 0)
         if not kept:
             raise UsageError("this result has no instants to draw")
-        names = ("log10_time", "time") if self.by_time else ("iteration", "log10_time", "time")
-        name = next(name for name in names if name in self.trajectory.coords)
+        iterated = "iteration" in self.trajectory.coords and not self.by_time
+        name = "iteration" if iterated else named_by(self.trajectory)
         index, values = evenly(kept, MAX_INSTANTS), self.trajectory[name].values.astype(float)
         return Clock(name, self.label(name), index, values[index])
 

@@ -112,7 +112,7 @@ class Flow(Section):
     clock: Literal["auto", "time", "loss"] = Field(
         "auto",
         description='the independent variable of the solver; "loss" slows time down as the loss falls: logistic, '
-        "exponential and cross_entropy then fall to any log10_loss",
+        'exponential and cross_entropy then fall to any log10_loss; "auto" changes to it once the samples are separated',
     )
     precision: Literal["float64", "mixed"] = Field(
         "float64", description='"mixed" computes matrix products in float32 and everything else in float64'

@@ -93,6 +93,19 @@ def test_resuming_with_an_open_end_gives_exactly_the_uninterrupted_run(flowsim):
     assert_same_trajectory("a.nc", "whole.nc")
 
 
+@pytest.mark.parametrize("engine", SOLVERS)
+def test_resuming_before_and_after_the_loss_clock_takes_over_gives_exactly_the_uninterrupted_run(flowsim, engine):
+    options = [f'flow.engine="{engine}"', 'loss.kind="exponential"', "flow.until={ loss = 1e-30 }"]
+    options = [word for option in options for word in ("--set", option)]
+    assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 0
+    for steps, resume in ((20, []), (100, ["--resume"])):
+        assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps}", *resume).code == 3
+        with xr.open_dataset("a.nc") as run:
+            assert ("loss_clock_from" in run.attrs) == bool(resume)
+    assert flowsim("run", "a.toml", *options, "--resume").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
 def test_wall_time_adds_up_over_resumed_runs(flowsim):
     assert flowsim("run", "a.toml", "--set", "flow.until.steps=4").code == 3
     with xr.open_dataset("a.nc") as run:

@@ -29,26 +29,32 @@ SETTLED_LOSS, SETTLED_MOTION, A_WHILE = 1e-6, 0.1, 1000.0
 
 class Times(NamedTuple):
     """log of flow time, now and where the last step began; log of dt/ds and its slope (PIECES + 1,) at the ends of the
-    pieces of that step. rate: of the fastest neuron at first."""
+    pieces of that step. rate: of the fastest neuron at first. origin, attempts: flow time at which the loss clock began,
+    and steps tried until then."""
 
     log_time: jax.Array
     begin_log_time: jax.Array
     log_speed: jax.Array
     slope: jax.Array
     rate: jax.Array
+    origin: jax.Array
+    attempts: jax.Array
 
 
 @dataclass(frozen=True)
 class LossClock:
-    """reading: what instants are named by. endless: whether no time ends the run, so that it must notice if it rests."""
+    """endless: whether no time ends the run, so that it must notice if it rests."""
 
     coordinates: Coordinates
-    reading: str
     endless: bool
 
-    def start(self, log_time: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
+    def start(self, origin: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
+        """Where the clock begins at this flow time, without a step before it."""
         log_speed, slope, _ = self._speed(state, self.coordinates.field(state, constants), constants)
-        return Times(log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate)
+        log_time, attempts = jnp.log(origin), jnp.zeros((), int)
+        return Times(
+            log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate, origin, attempts
+        )
 
     def after(
         self,
@@ -69,20 +75,13 @@ class LossClock:
             speed, rising, falling = self._speed(there, velocity, constants)
             log_speed.append(speed)
             slope.append(rising)
-        later = Times(times.log_time, times.log_time, jnp.array(log_speed), jnp.array(slope), times.rate)
+        later = times._replace(begin_log_time=times.log_time, log_speed=jnp.array(log_speed), slope=jnp.array(slope))
         log_time = log_time_inside(jnp.ones(()), length, later)
         units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
         motion = jnp.max(self.coordinates.errors(state, state, velocity))
-        network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
-        right = network.all_right(network.outputs(*unit, constants.data), constants.data)
+        right = self.coordinates.network.all_right(self.coordinates.outputs(state, constants), constants.data)
         rests = self.endless & ~right & (-falling * units <= SETTLED_LOSS) & (units * motion < SETTLED_MOTION)
         return later._replace(log_time=log_time), rests
-
-    def name(self, clock: jax.Array, times: Times) -> jax.Array:
-        """The reading."""
-        if self.reading == "clock":
-            return clock
-        return jnp.exp(times.log_time) if self.reading == "time" else times.log_time / LOG_10
 
     def _speed(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(log of dt/ds, its slope, slope of the log of the loss)"""

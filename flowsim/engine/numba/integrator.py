@@ -13,7 +13,7 @@ from ...problem.planes import planes
 from ...scenario import Scenario
 from ..goals import reached_goal
 from ..integrator import Flown, Report
-from ..plan import Plan
+from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
@@ -53,7 +53,8 @@ class NumbaIntegrator:
         self._network = Network.of(problem, plan.coordinates, scenario)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
-        self._loss_clock, self._by_clock = plan.clock == "loss", plan.reading != "time"
+        self._clock, self._by_clock = plan.clock, plan.reading != "time"
+        self._loss_clock = plan.clock != "time"  # now or later
         self._setting = (
             self._network,
             self._data,
@@ -67,7 +68,8 @@ class NumbaIntegrator:
     def begin(self) -> Carry:
         carry = self._empty()
         carry.state.y[:] = self._start
-        carry.state.counts[layout.LOSS_CLOCK] = self._loss_clock
+        carry.state.counts[layout.LOSS_CLOCK] = self._clock == "loss"
+        carry.state.counts[layout.GOES_OVER] = self._clock == GOING_OVER
         return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -101,15 +103,14 @@ class NumbaIntegrator:
             log10_time=self._log10_time(carry) if self._loss_clock else None,
             clock=float(clock[layout.READING]) if self._by_clock else None,
             unseparated=bool(counts[layout.UNSEPARATED]),
+            loss_clock_from=float(clock[layout.LOSS_CLOCK_FROM]) if counts[layout.LOSS_CLOCK] else None,
         )
 
     def at(self, carry: Carry, reading: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
         log_time = inside(reading, *self._setting, state, carry.work, y)
-        time, log10_time = reading, None
-        if self._loss_clock:
-            log10_time = log_time / np.log(10)
-            time = _exp(log_time) if self._by_clock else reading
+        time = _exp(log_time) if self._by_clock else reading
+        log10_time = log_time / np.log(10) if self._loss_clock else None
         sliding = self._sliding(state.begin_count, state.begin_plane)
         return self._rows.snapshot(time, y, sliding, log10_time)
 
@@ -126,8 +127,11 @@ class NumbaIntegrator:
             return np.log10(time) if self._loss_clock else None
 
     def _log10_time(self, carry: Carry) -> float:
-        end = self._setting[3].end
-        return min(float(carry.state.clock[layout.LOG_TIME]), np.log(end)) / np.log(10)
+        clock, end = carry.state.clock, self._setting[3].end
+        if not carry.state.counts[layout.LOSS_CLOCK]:
+            with np.errstate(divide="ignore"):
+                return float(np.log10(clock[layout.TIME]))
+        return min(float(clock[layout.LOG_TIME]), np.log(end)) / np.log(10)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return carry.kept

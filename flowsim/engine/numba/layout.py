@@ -26,15 +26,17 @@ TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
 # on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants
 # are named by; the spectral radius
 FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
-# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
-BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
-CLOCKS = 19
+# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first; the flow time at
+# which the loss clock began
+BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE, LOSS_CLOCK_FROM = range(14, 20)
+CLOCKS = 20
 # places in State.counts
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 # LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
-# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side
-LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED = range(10, 15)
-COUNTERS = 15
+# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side; GOES_OVER: whether the loss clock
+# is to run from the step after all samples are on their own side; SEPARATED: they are
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED = range(10, 17)
+COUNTERS = 17
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")

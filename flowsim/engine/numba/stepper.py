@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite, log
+import sys
+from math import exp, inf, isfinite, log, log10
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from .layout import (
     FINITE,
     FIRST_RATE,
     FLOW_TIME,
+    GOES_OVER,
     LAST_ERROR,
     LAST_EVENT,
     LENGTH,
@@ -41,12 +43,14 @@ from .layout import (
     LOG_SPEED,
     LOG_TIME,
     LOSS_CLOCK,
+    LOSS_CLOCK_FROM,
     METHOD,
     PATIENCE,
     RATE,
     REACHED,
     READING,
     REJECTED,
+    SEPARATED,
     SINCE,
     SPECTRAL,
     SPEED_SLOPE,
@@ -65,6 +69,8 @@ from .sliding import resolve
 from .tableau import Solver, Tableau
 
 LOG_10 = log(10.0)
+#: Instants are named by no larger number, whatever the time.
+LARGEST = sys.float_info.max
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
 #: A step shorter than this many spacings of floating-point time cannot advance.
@@ -156,19 +162,22 @@ def through(
 def inside(
     reading: float, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work, y: Floats
 ) -> float:
-    """The state at a reading within the last accepted step, into y; on the loss clock, the log of its time. What it
-    evaluates for that is not counted: counts say what steps took, whatever is kept of them."""
+    """The state at a reading within the last accepted step, into y; the log of its time. What it evaluates for that is not
+    counted: counts say what steps took, whatever is kept of them."""
     clock, evaluations = state.clock, state.counts[EVALUATIONS]
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
-    part, log_time = (reading - clock[BEGIN]) / clock[LENGTH], 0.0
-    smooth = not state.counts[LOSS_CLOCK] or by_pair(tableau, state, work)
-    if state.counts[LOSS_CLOCK] and aims.reading == BY_CLOCK:
+    log_time = reading * LOG_10 if aims.reading == BY_LOG10_TIME else log(reading)
+    smooth = by_pair(tableau, state, work)
+    if not state.counts[LOSS_CLOCK]:
+        time = reading if aims.reading == BY_TIME else exp(log_time)
+        part = (time - clock[BEGIN]) / clock[LENGTH]
+    elif aims.reading == BY_CLOCK:
+        part = (reading - clock[BEGIN]) / clock[LENGTH]
         log_time = log_time_inside(part, tableau, state, work)
         if not smooth:
             log_time, _ = time_there(part, tableau, network, data, state, work, y)
-    elif state.counts[LOSS_CLOCK]:
-        log_time = log(reading) if aims.reading == BY_TIME else reading * LOG_10
+    else:
         part = part_at(log_time, tableau, state, work)
         if not smooth:
             part = locate(log_time, part, tableau, network, data, state, work, y)
@@ -204,7 +213,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
     state.counts[PATIENCE] = LEAST_PATIENCE
     state.counts[BEGUN] = state.counts[FINITE] = 1
     state.clock[LOG_TIME] = -inf
-    state.clock[READING] = -inf if state.counts[LOSS_CLOCK] and aims.reading == BY_LOG10_TIME else 0.0
+    state.clock[READING] = -inf if aims.reading == BY_LOG10_TIME else 0.0
     _arrive(network, data, tableau, aims, state, work)
     state.counts[REACHED] = state.counts[EVENTS] = 0  # nothing has happened yet
 
@@ -222,6 +231,8 @@ def _rate(aims: Aims, network: Network, state: State, work: Work) -> float:
 @inlined
 def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
+    if counts[GOES_OVER] and counts[SEPARATED]:
+        _go_over(network, data, solver.early, aims, state, work)
     clock[LENGTH] = clock[STEP]
     # the end is met exactly, without a sliver of a step before it
     if not counts[LOSS_CLOCK] and clock[TIME] + 1.01 * clock[STEP] >= aims.end:
@@ -231,7 +242,7 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     clock[BEGIN], counts[DENSE], counts[CANDIDATE] = clock[TIME], 0, 0
     clock[BEGIN_LOG_TIME], clock[BEGIN_LOG_SPEED] = clock[LOG_TIME], clock[LOG_SPEED]
     clock[BEGIN_SLOPE] = clock[SPEED_SLOPE]
-    if solver.late.chebyshev and not solver.early.chebyshev:
+    if counts[LOSS_CLOCK] and solver.late.chebyshev and not solver.early.chebyshev:
         _choose_method(solver, network, data, state, work)
     tableau = _method(counts[METHOD], solver)
     if network.kinked:
@@ -290,10 +301,31 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         counts[UNSEPARATED] = aims.end == inf and _rests(network, data, aims, state, work)
     else:
         clock[FLOW_TIME] = clock[TIME]
-    if not counts[LOSS_CLOCK] or aims.reading == BY_TIME:
-        clock[READING] = clock[FLOW_TIME]
+    if aims.reading == BY_TIME:
+        clock[READING] = min(clock[FLOW_TIME], LARGEST)
+    elif aims.reading == BY_CLOCK:
+        clock[READING] = clock[TIME]
     else:
-        clock[READING] = clock[TIME] if aims.reading == BY_CLOCK else clock[LOG_TIME] / LOG_10
+        clock[READING] = clock[LOG_TIME] / LOG_10 if counts[LOSS_CLOCK] else log10(clock[FLOW_TIME])
+
+
+@inlined
+def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
+    clock, counts = state.clock, state.counts
+    time = clock[TIME]
+    counts[LOSS_CLOCK], counts[GOES_OVER] = 1, 0
+    clock[LOSS_CLOCK_FROM], clock[LOG_TIME] = time, log(time)
+    evaluate(state.y, state.ahead, tableau.stages - 1, 0.0, network, data, state, work)
+    _arrive(network, data, tableau, aims, state, work)
+    speed = exp(clock[LOG_SPEED])
+    clock[STEP] /= speed
+    clock[RATE] *= speed
+    clock[FIRST_RATE] *= speed
+    clock[TIME] = 0.0
+    clock[LAST_EVENT] = (clock[LAST_EVENT] - time) / speed
+    for j in range(len(state.hold)):
+        state.hold[j], state.guard[j] = (state.hold[j] - time) / speed, (state.guard[j] - time) / speed
 
 
 @inlined
@@ -346,3 +378,4 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
         state.clock[SPEED_SLOPE] = rising - falling
     aligned = aims.alignment < inf and all_aligned(aims, network, state)
     state.counts[REACHED] = (-inf < aims.log_loss and log_of_loss <= aims.log_loss) or aligned
+    state.counts[SEPARATED] = state.counts[GOES_OVER] and all_right(network.loss, work.outputs, data.targets)

@@ -214,6 +214,26 @@ def test_a_goal_for_the_logarithm_of_the_loss_takes_the_loss_clock(small, large,
     assert found.reasons[3] == "clock loss: until names log10_loss, which falls like the logarithm of time"
 
 
+@pytest.mark.parametrize("goal", [{"loss": 0.1}, {"alignment": 0.9}, {"steps": 10}])
+def test_without_a_time_to_reach_the_loss_clock_takes_over(small, goal):
+    found = chosen(small(loss__kind="logistic", flow__until=goal))
+    assert (found.solver, found.clock, found.reading) == ("dopri5+rkc2", "time+loss", "time")
+    assert chosen(small(loss__kind="logistic", flow__until=goal, observe__spacing="log")).reading == "log10_time"
+    for otherwise in (
+        {"flow__until": {"time": 10.0, **goal}},
+        {"loss__kind": "square"},
+        {"loss": {"kind": "logistic", "regularizer": {"square": 0.1}}},
+        {"flow__clock": "time"},
+    ):
+        stays = chosen(small(**{"loss__kind": "logistic", "flow__until": goal, **otherwise}))
+        assert (stays.clock, stays.reading) == ("time", "time"), otherwise
+
+
+def test_a_network_of_several_layers_stays_on_the_clock_of_time(small):
+    deep = {"model": {"kind": "mlp", "width": 4}, "init__scale": 0.1, "flow__until": {"loss": 0.1}}
+    assert chosen(small(loss__kind="logistic", **deep)).clock == "time"
+
+
 def test_a_goal_in_time_takes_the_clock_that_is_asked_for(small):
     assert chosen(small(loss__kind="logistic")).clock == "time"
     assert chosen(small(flow__until={"log10_loss": -5.0})).clock == "time"
