@@ -207,7 +207,7 @@ def test_two_hundred_neurons_on_three_points_end_at_the_least_squares_line(seed)
     np.testing.assert_allclose(2 * plain.loss(run.hidden[1], run.output[1]), 512 / 2925, rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**31),
     features=st.integers(1, 4),

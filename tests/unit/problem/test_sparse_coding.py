@@ -37,7 +37,7 @@ def drawn(seed=0, **keys):
     return scenario, flowsim.build(scenario).samples
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 1000), st.sampled_from(["random", "axes"]), st.sampled_from([[1.0, 1.0], [0.5, 2.0]]), st.booleans()
 )
@@ -68,7 +68,7 @@ def test_gaussian_and_spike_noise_have_the_variance_that_is_asked_for():
     assert (left**2).sum(axis=1).mean() == pytest.approx(0.3**2 + 0.2**2, rel=0.03)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 400), st.floats(1e-4, 1.0), st.integers(0, 1000))
 def test_hits_are_distinct_trials_in_order(count, chance, seed):
     hits = sparse_coding._hits(count, chance, np.random.default_rng(seed))
