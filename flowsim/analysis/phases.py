@@ -24,6 +24,9 @@ AMPLIFIED = 0.5
 #: Cosines with opposite centres add up to no more than this.
 ROUNDING = 1e-6
 
+#: Larger logarithms of times are shown themselves.
+FAR = 100.0
+
 #: What phases are found from -> its dimensions, beside `seed` in an ensemble.
 NEEDED = {
     "cosine": ("time", "neuron", "cluster"),
@@ -230,6 +233,13 @@ def target_cosine(trajectory: xr.Dataset) -> xr.DataArray:
         return own.where(target >= 0).transpose("seed", "time", "neuron")
     targeted = trajectory["cosine"].isel(neuron=np.flatnonzero(trajectory["target_cluster"].values >= 0))
     return targeted.isel(cluster=xr.DataArray(targeted["target_cluster"].values, dims="neuron"))
+
+
+def moment(value: float, logarithm: bool = False, digits: int = 5) -> str:
+    """A time, or that of a logarithm, in words: a power of ten where it is too large to be read."""
+    if logarithm and value > FAR:
+        return f"1e{value:.0f}" if value >= 10**3 else f"1e{value:.{digits}g}"
+    return f"{10**value if logarithm else value:.{digits}g}"
 
 
 # each of these gives the index of an instant, NaN where there is none

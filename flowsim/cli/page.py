@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..analysis.phases import moment
 from ..problem.data.samples import Floats
 from ..report.robust import median_radius
-from ..report.summary import COUNTS, QUARTILES, last_values, moment, phase_instants
+from ..report.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
 from .glance import Sheet, over_time, timeline
 

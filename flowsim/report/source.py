@@ -184,6 +184,16 @@ class Source:
             kept = kept.expand_dims("seed")
         return kept.transpose("seed", *dims).values
 
+    def aims(self) -> tuple[Integers, str]:
+        """(neuron,): each neuron's target, -1 in the void region, and what that is called.
+
+        Where neurons have no targets, as in networks of several layers, it is the centre that each ends closest to.
+        """
+        if self.has("target_cluster") or not self.has("cosine"):
+            return np.asarray(self.known("target_cluster", "neuron")[0]), "target"
+        last = self.trajectory["cosine"].isel(time=-1).transpose("neuron", "cluster").values
+        return last.argmax(axis=1), "closest to"
+
     def need(self, *names: str) -> None:
         """Raise UsageError where one of these is missing, which says how it is kept."""
         missing = [name for name in names if not self.has(name)]

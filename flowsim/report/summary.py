@@ -10,8 +10,6 @@ from ..problem.data.samples import Floats, Integers
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
-#: Larger logarithms of times are shown themselves.
-FAR = 100.0
 FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
 
 
@@ -77,13 +75,6 @@ def phase_instants(found: xr.Dataset, logarithms: bool = False) -> dict[str, Flo
     """The instant of each phase in the group `phases`, or its log10; of an ensemble (seed,)."""
     instants = found["log10_instant" if logarithms else "instant"]
     return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
-
-
-def moment(value: float, logarithm: bool = False, digits: int = 5) -> str:
-    """A time, or that of a logarithm, in words: a power of ten where it is too large to be read."""
-    if logarithm and value > FAR:
-        return f"1e{value:.{digits}g}"
-    return f"{10**value if logarithm else value:.{digits}g}"
 
 
 def last_values(last: xr.Dataset) -> dict[str, Floats]:

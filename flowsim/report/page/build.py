@@ -27,6 +27,8 @@ from .run import Run
 
 #: Numbers travel with so many significant digits, more than a screen can show.
 DIGITS = 6
+#: What is smaller is shown as 0: Plotly divides by it.
+TINY = 1e-200
 
 #: id -> heading, and what stands under it for each run
 PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
@@ -232,7 +234,9 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+        if not np.isfinite(value):
+            return None
+        return float(f"{value:.{DIGITS}g}") if abs(value) >= TINY else 0.0
     return value
 
 

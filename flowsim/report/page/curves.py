@@ -143,7 +143,8 @@ def _norms(run: Run, log_norm: xr.DataArray) -> dict[str, Any]:
 
 
 def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
-    clusters = mass.sizes["cluster"]
+    """mass: itself, or its log where it underflows."""
+    clusters, logarithms = mass.sizes["cluster"], mass.name == "log_cluster_mass"
     if clusters > OWN_CURVES:
         lower, median, upper = spread(mass, QUARTILES)
         curves = [_band("quartiles of the clusters", lower, upper, 0), _line("median of the clusters", median, 0)]
@@ -153,15 +154,16 @@ def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
             _line(f"cluster {cluster_name(run, k)}", _median(mass.isel(cluster=k)), k, dashes[k // 6 % 3])
             for k in range(clusters)
         ]
-    if "void_mass" in run.trajectory:
-        curves.append(_line("neurons with no target", _median(run.trajectory["void_mass"]), -1, "dashdot"))
-    total = _median(mass.sum("cluster", skipna=False))
+    void = "log_void_mass" if logarithms else "void_mass"
+    if void in run.trajectory:
+        curves.append(_line("neurons with no target", _median(run.trajectory[void]), -1, "dashdot"))
+    largest = _median(mass.max("cluster", skipna=False))
     return {
         "y": label(mass),
         "curves": curves,
-        "said": _from_to("Sum of squared norms of all neurons with a target", total),
+        "said": _from_to(f"Largest {label(mass)}", largest),
         "caption": "Medians of the members." if run.is_ensemble else "",
-        "log": True,
+        "log": not logarithms,
     }
 
 
@@ -240,7 +242,7 @@ KINDS = (
     Kind("loss", "Loss", ("log10_loss", "loss"), _loss),
     Kind("alignment", "Alignment", ("cosine",), _alignment),
     Kind("norms", "Norms", ("log_norm",), _norms),
-    Kind("mass", "Mass per cluster", ("cluster_mass",), _mass),
+    Kind("mass", "Mass per cluster", ("log_cluster_mass", "cluster_mass"), _mass),
     Kind("margins", "Margins", ("margin", "margin_quantile"), _per_sample("margin", 4)),
     Kind(
         "loss_derivatives",

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...analysis.phases import moment
 from ...errors import UsageError
 from ...problem.data.samples import Floats
 from ..source import Clock, Source
-from ..summary import COUNTS, completed, last_values, moment, phase_instants
+from ..summary import COUNTS, completed, last_values, phase_instants
 
 #: What the members of an ensemble have of their own, of what attributes say of a run.
 OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")

@@ -9,6 +9,7 @@ from shlex import quote
 
 import numpy as np
 
+from ...analysis.phases import moment
 from ...markup import facts, table
 from .run import Phase, Run, number
 
@@ -62,7 +63,7 @@ def timeline(run: Run) -> str:
         last = place
         marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lanes[-1]}">{phase.number}</span>')
     clock = run.clock.values[np.isfinite(run.clock.values)]
-    begin, end = (number(clock[index]) for index in (0, -1))
+    begin, end = (moment(clock[index], run.clock.logarithms) for index in (0, -1))
     items = (
         f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
         f"<span>{escape(phase.definition)}</span></li>"

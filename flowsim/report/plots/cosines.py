@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 OVER_TIME = False
 SIZE = (6.0, 5.0)
+#: What targets are called -> what neurons are sorted by.
+WORDS = {"target": "target cluster", "closest to": "the centre that they end closest to"}
 
 
 @dataclass(frozen=True)
 class CosineMap:
     """cosine (neuron, cluster), neurons in the order of `neuron`: by target, those that end closest to a centre first, and
-    last those in the void region. groups: (name, first row, end) of each target's neurons."""
+    last those in the void region. groups: (name, first row, end) of each target's neurons. aim: what targets are called."""
 
     label: str
     instant: str
@@ -29,6 +31,7 @@ class CosineMap:
     neuron: Integers
     cluster_label: Floats
     groups: tuple[tuple[str, int, int], ...]
+    aim: str = "target"
 
 
 def series(source: Source, *, at: float | None = None, seed: int | None = None) -> CosineMap:
@@ -37,11 +40,11 @@ def series(source: Source, *, at: float | None = None, seed: int | None = None) 
     source.need("cosine")
     kept = source.trajectory["cosine"].transpose("time", "neuron", "cluster")
     place = source.nearest(at)
-    target = source.known("target_cluster", "neuron")[0]
+    target, aim = source.aims()
     neuron, groups = order(target, kept.isel(time=-1).values)
     cosine = kept.isel(time=place).values[neuron]
     labels = source.known("cluster_label", "cluster")[0]
-    return CosineMap(source.label("cosine"), source.when(place), cosine, neuron, labels, groups)
+    return CosineMap(source.label("cosine"), source.when(place), cosine, neuron, labels, groups, aim)
 
 
 def order(target: Integers, last: Floats) -> tuple[Integers, tuple[tuple[str, int, int], ...]]:
@@ -65,7 +68,7 @@ def draw(axes: Axes, found: CosineMap) -> None:
     ticks = range(0, clusters, every)
     axes.set_xticks(ticks, [f"{cluster}\n{found.cluster_label[cluster]:+g}" for cluster in ticks], fontsize="small")
     _name_groups(axes, found.groups, neurons)
-    axes.set(xlabel="cluster, and its label", ylabel="neurons, by target cluster", title=found.instant)
+    axes.set(xlabel="cluster, and its label", ylabel=f"neurons, by {WORDS[found.aim]}", title=found.instant)
     figure = axes.get_figure()
     assert figure is not None
     figure.colorbar(image, ax=axes, label=found.label)

@@ -20,7 +20,10 @@ from .table import axes_of, failed, keys, numbers, range_of
 
 #: The list of failed points names at most so many.
 NAMED = 50
-STYLE = "figure.sweep svg { max-width: 100%; height: auto; background: #fff }"
+STYLE = """div.sweep { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(30rem, 100%), 1fr)); gap: 1.5rem }
+div.sweep figure { margin: 0; min-width: 0 }
+div.sweep svg { width: 100%; height: auto; background: #fff }
+"""
 #: The page has no more pictures.
 MAX_PICTURES = 16
 
@@ -39,7 +42,7 @@ def page(dataset: xr.Dataset, name: str = "") -> str:
     css = files("flowsim.report.page").joinpath("assets", "page.css").read_text(encoding="utf-8")
     parts = [
         ("Points", _points(dataset)),
-        ("Numbers", "".join(_pictures(dataset))),
+        ("Numbers", f'<div class="sweep">{"".join(_pictures(dataset))}</div>'),
         ("Failed", _failed(dataset)),
         ("Scenario", folded("the scenario of all points, with its [sweep]", str(dataset.attrs.get("scenario", "")))),
         ("Provenance", _provenance(dataset)),
@@ -75,7 +78,7 @@ def _pictures(dataset: xr.Dataset) -> Iterator[str]:
             continue
         along = f"over {over}" + (f", for each {by}" if by else "")
         yield (
-            f'<figure class="sweep"><h3>{escape(name)}</h3><div role="img" aria-label="{escape(f"{name} {along}")}">{drawn}'
+            f'<figure><h3>{escape(name)}</h3><div role="img" aria-label="{escape(f"{name} {along}")}">{drawn}'
             f"</div><figcaption>{escape(_said(dataset, name))}, {escape(along)}</figcaption></figure>"
         )
 

@@ -86,9 +86,9 @@ def range_of(values: xr.DataArray) -> str:
 
 
 def axes_of(dataset: xr.Dataset, over: str | None, by: str | None) -> tuple[str, str]:
-    """The keys to draw over; those that are not named are the first that are left, `seed` last, `by` only for a second
-    dimension. Raises UsageError where one is unknown."""
-    known = sorted(keys(dataset), key=lambda key: key == "seed")
+    """The keys to draw over; those that are not named are the first that are left, numbers before words and `seed` last,
+    `by` only for a second dimension. Raises UsageError where one is unknown."""
+    known = sorted(keys(dataset), key=lambda key: (key == "seed", dataset[key].dtype.kind not in "iuf"))
     for key in (over, by):
         if key and key not in known:
             raise UsageError(f'"{key}" is not a swept key; {nearest(key, known)}there are {", ".join(known)}')

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from support.made import ensemble, made, without
+from support.made import ensemble, made, tiny, without
 
 import flowsim
 from flowsim.report.page.build import page
@@ -253,6 +253,16 @@ def test_numbers_that_are_not_finite_leave_gaps():
     loss = next(figure for figure in drawn["figures"] if figure["key"] == "loss")
     assert loss["curves"][0]["y"][0] is None
     assert None not in loss["curves"][0]["y"][1:]
+
+
+def test_what_is_about_to_underflow_is_0_and_masses_are_shown_by_their_logs():
+    (drawn,) = numbers(page([run_of(tiny())]))
+    by_key = {figure["key"]: figure for figure in drawn["figures"]}
+    for curve in by_key["margins"]["curves"]:
+        assert {value for name in ("y", "low", "high") for value in curve.get(name, [])} == {0.0}
+    of_first = tiny()["log_cluster_mass"].isel(cluster=0)
+    assert not by_key["mass"]["log"]
+    np.testing.assert_allclose(by_key["mass"]["curves"][0]["y"], of_first, rtol=1e-5)
 
 
 def test_a_loss_clock_takes_the_place_of_time():

@@ -289,6 +289,17 @@ def test_networks_of_several_layers_and_linear_ones_are_drawn_as_far_as_they_hav
                 draw(run, kind)
 
 
+def test_neurons_without_targets_are_sorted_by_the_centre_they_end_closest_to(draw):
+    text = '[data]\ndimension=6\npositive=2\nnegative=1\nsamples=24\n[model]\nkind="mlp"\nwidths=[7, 5]\n'
+    run = flowsim.run(flowsim.loads(text + '[flow]\nmethod="gradient_descent"\nstep=0.1\niterations=50\n'))
+    assert "target_cluster" not in run
+    found = cosines.series(Source.of(run))
+    closest = run["cosine"].isel(time=-1).argmax("cluster").values[found.neuron]
+    assert (np.diff(closest) >= 0).all()
+    assert "the centre that they end closest to" in draw(run, "cosines").get_ylabel()
+    assert all(name.startswith("closest to") for name in names(draw(run, "phase_portrait")))
+
+
 def test_an_ensemble_is_summarised_or_one_member_is_picked(draw, ensemble):
     run = ensemble.to_dataset()
     np.testing.assert_allclose(draw(ensemble, "loss").get_lines()[0].get_ydata(), run["loss"].median("seed"))
