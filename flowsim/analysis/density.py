@@ -28,6 +28,7 @@ from .robustness.norms import NORMS
 from .robustness.trained import classifier_of
 from .robustness.transfer import MOVES
 
+FEATURES = ("centers", "weights")
 #: From hardly any shrinkage to that at which nothing is left of a perturbation of norm 1.
 PENALTIES = tuple(np.geomspace(0.01, 1.0, 9).tolist())
 #: A coordinate below this part of the largest is 0 but for rounding.
@@ -60,10 +61,16 @@ def density(
         scenario = loads(str(tree.attrs["scenario"]), folder=folder)
         setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
         weights, chosen = weights_of(setting, tree.to_dataset()), np.array([*penalties], dtype=float)
-    if not (chosen > 0).all() or not radius > 0:
-        raise UsageError("the radius and every penalty have to be above 0")
-    if attack not in MOVES:
-        raise UsageError(f'attack: "{attack}" is not among {", ".join(MOVES)}')
+    rules = {
+        "radius: above 0": radius > 0,
+        "penalties: at least one, all of them above 0": len(chosen) > 0 and bool((chosen > 0).all()),
+        f"attack: one of {', '.join(MOVES)}": attack in MOVES,
+        f"features: one of {', '.join(FEATURES)}": features in FEATURES,
+        "samples: at least 1": samples >= 1,
+    }
+    broken = [rule for rule, kept in rules.items() if not kept]
+    if broken:
+        raise UsageError("; ".join(broken))
     atoms = _atoms(setting, weights[-1], features)
     found = np.full((2, len(weights.time), len(chosen)), np.nan)
     for index in range(len(weights.time)):
@@ -111,12 +118,9 @@ def reconstructed(atoms: Floats, move: Floats, penalties: Floats) -> Floats:
 
 def _atoms(setting: Setting, snapshot: Snapshot, features: str) -> Floats:
     """(p, d): unit rows"""
-    if features == "centers":
-        rows = setting.problem.centers
-    elif features == "weights":
+    rows = setting.problem.centers
+    if features == "weights":
         rows, _ = setting.reduced.lift(snapshot.direction)
-    else:
-        raise UsageError(f'features: "{features}" is neither "centers" nor "weights"')
     size = np.linalg.norm(rows, axis=1)
     if not (size > 0).any():
         raise UsageError("there are no centres that perturbations could be made of")

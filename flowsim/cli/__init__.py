@@ -18,6 +18,7 @@ COMMANDS = {
     "plot": "a picture of a result",
     "report": "a page that shows one result or several, for a browser",
     "compare": "the distance between two trajectories, per neuron and over time",
+    "transfer": "whether perturbations of one network fool another one",
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
     "schema": "the JSON Schema of a scenario, for editors",
 }

@@ -174,9 +174,8 @@ class Scenario(Section):
             if not flow.descends:
                 descent = f'"gradient_flow" is {given}; use "gradient_descent" or "sgd"'
                 yield Broken(f"{key}.method", descent, reads)
-            for name in ("alignment", "kkt"):
-                if getattr(flow.until, name) is not None:
-                    yield Broken(f"{key}.until.{name}", given, reads)
+            goals = {"alignment", "kkt"} & flow.until.goals.keys()
+            yield from (Broken(f"{key}.until.{name}", given, reads) for name in sorted(goals))
         if self.evaluate.limit:
             yield Broken("evaluate.limit", given, reads)
         if self.is_ensemble:

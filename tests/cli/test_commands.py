@@ -19,7 +19,7 @@ def test_version(flowsim):
 def test_help_names_every_command(flowsim):
     answer = flowsim("--help")
     assert answer.code == 0
-    for command in ("run", "check", "list", "new", "show", "report", "compare", "schema"):
+    for command in ("run", "check", "list", "new", "show", "report", "compare", "transfer", "schema"):
         assert f"\n    {command} " in answer.out
     assert flowsim() == answer
 

@@ -67,10 +67,10 @@ def transfer(
     right unmoved and on which the attack succeeds, the share on which `b` is fooled, too, NaN where there are none.
     Raises UsageError where the two are of different distributions, have several outputs, or kept no weights.
     """
-    sizes = _checked(radii, attacks, norm)
+    sizes = _checked(radii, attacks, norm, samples, steps)
     first, second = (_run(result, folder, name) for name, result in (("a", a), ("b", b)))
     _check_same(first[1].problem, second[1].problem)
-    network, other = _classifier(*first, at), _classifier(*second, onto)
+    network, other = _classifier(*first, "at", at), _classifier(*second, "onto", onto)
     scenario, setting, _ = first
     test = test_of(scenario, setting.problem, samples)
     # not in the span of the first network's directions: the other one sees more
@@ -92,18 +92,21 @@ def transfer(
     return _layout(sizes, attacks, norm, own, moved, random, rate)
 
 
-def _checked(radii: Iterable[float], attacks: Sequence[str], norm: str) -> Floats:
+def _checked(radii: Iterable[float], attacks: Sequence[str], norm: str, samples: int, steps: int) -> Floats:
     sizes = np.array([*radii], dtype=float)
-    problems = []
-    if not len(sizes) or not (np.isfinite(sizes) & (sizes >= 0)).all():
-        problems.append("radii: at least one, and none negative")
-    problems += [f'attacks: "{name}" is not among {", ".join(MOVES)}' for name in attacks if name not in MOVES]
-    if not attacks:
-        problems.append(f"attacks: at least one of {', '.join(MOVES)}")
-    if norm not in NORMS:
-        problems.append(f'norm: "{norm}" is not among {", ".join(NORMS)}')
-    if problems:
-        raise UsageError("; ".join(problems))
+    rules = {
+        "radii: at least one, none negative, in increasing order": len(sizes) > 0
+        and bool(np.isfinite(sizes).all() and sizes[0] >= 0 and (np.diff(sizes) > 0).all()),
+        f"attacks: one or more of {', '.join(MOVES)}, each once": len(attacks) > 0
+        and set(attacks) <= MOVES.keys()
+        and len(set(attacks)) == len(attacks),
+        f"norm: one of {', '.join(NORMS)}": norm in NORMS,
+        "samples: at least 1": samples >= 1,
+        "steps: at least 1": steps >= 1,
+    }
+    broken = [rule for rule, kept in rules.items() if not kept]
+    if broken:
+        raise UsageError("; ".join(broken))
     return sizes
 
 
@@ -116,10 +119,14 @@ def _run(result: Result, folder: str | PathLike[str], name: str) -> tuple[Scenar
         return scenario, setting, tree.to_dataset().load()
 
 
-def _classifier(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, index: int) -> Classifier:
+def _classifier(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, name: str, index: int) -> Classifier:
     if setting.problem.loss.classes:
         raise UsageError("perturbations transfer between networks with a single output")
-    return classifier_of(setting, weights_of(setting, trajectory)[index])
+    weights = weights_of(setting, trajectory)
+    kept = len(weights.time)
+    if not -kept <= index < kept:
+        raise UsageError(f"{name}: {index}; weights were kept {kept} times, so from 0 to {kept - 1}")
+    return classifier_of(setting, weights[index])
 
 
 def _check_same(one: Problem, other: Problem) -> None:

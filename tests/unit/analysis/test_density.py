@@ -81,10 +81,9 @@ def test_of_a_linear_classifier_it_is_the_density_of_its_weights():
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"penalties": [0.0]}, "above 0"),
-        ({"radius": 0.0}, "above 0"),
-        ({"attack": "minimal"}, "not among fgm, pgd"),
-        ({"features": "pixels"}, "neither"),
+        ({"penalties": [0.0]}, "penalties"),
+        ({"radius": 0.0, "attack": "minimal"}, "radius: above 0; attack: one of fgm, pgd"),
+        ({"features": "pixels", "samples": 0}, "features: .*; samples"),
     ],
 )
 def test_what_cannot_be_measured_is_answered(keys, words):

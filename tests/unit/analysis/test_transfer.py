@@ -99,7 +99,9 @@ def test_files_are_as_good_as_trees(two, tmp_path):
         ({"data.dimension": 9}, {}, "one distribution"),
         ({"seed": [0, 1]}, {}, "b is an ensemble"),
         ({}, {"radii": [-1.0]}, "radii"),
-        ({}, {"attacks": ["minimal"], "norm": "l1"}, "attacks.*norm"),
+        ({}, {"radii": [0.2, 0.1]}, "radii"),
+        ({}, {"attacks": ["minimal"], "norm": "l1", "samples": 0}, "attacks.*norm.*samples"),
+        ({}, {"onto": 2}, "onto: 2; weights were kept 2 times, so from 0 to 1"),
     ],
 )
 def test_what_cannot_be_asked_is_answered(two, other, keys, words):

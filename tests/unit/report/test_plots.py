@@ -274,7 +274,8 @@ def test_networks_of_several_layers_and_linear_ones_are_drawn_as_far_as_they_hav
         '[flow]\nmethod="gradient_descent"\nstep=0.1\niterations=200\n'
     )
     deep = text + '[init]\nscale=0.5\n[model]\nkind="mlp"\nwidths=[8, 6]\nbias=true\n'
-    for scenario in (deep, text + '[model]\nkind="linear"\n[loss]\nkind="logistic"\n'):
+    features = text + '[model]\nkind="ntk_features"\nthreshold=0.3\nsmoothing=0.5\n'
+    for scenario in (deep, features, text + '[model]\nkind="linear"\n[loss]\nkind="logistic"\n'):
         run = flowsim.run(flowsim.loads(scenario))
         found = boundary.series(Source.of(run))
         columns = np.abs(found.x[:, None] - found.samples[:, 0]).argmin(axis=0)
