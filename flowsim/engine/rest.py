@@ -24,8 +24,8 @@ SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 #: and one whose smallest loss has fallen by less than a factor of e while no neuron has moved by so many tolerances: where
 #: an explicit solver's steps are as long as its stability allows, its errors keep it at such a distance from where it goes.
 FACTOR, TOLERANCES = 1.0, 10.0
-#: Where a loss falls for ever, all goes by log of the time: while that grows e-fold, the angle to a goal has to fall by this
-#: part of itself.
+#: Where a loss falls for ever, all goes by log of the time: while that grows e-fold, the angle to a goal has to fall by
+#: this part of itself.
 NEARER = 0.1
 #: The first trial step moves the fastest neuron by this part of its size, on every engine.
 FIRST_MOTION = 1e-3
