@@ -23,7 +23,7 @@ class Report:
     step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
     log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
     unseparated: the loss will fall no further although a sample is on the wrong side. loss_clock_from: the time from which
-    the loss clock has run, where it does."""
+    the loss clock has run, where it does. resting: what :class:`flowsim.engine.rest.Rest` has found, in words, or ""."""
 
     time: float
     step_size: float
@@ -38,6 +38,7 @@ class Report:
     clock: float | None = None
     unseparated: bool = False
     loss_clock_from: float | None = None
+    resting: str = ""
 
     @property
     def reading(self) -> float:
@@ -58,7 +59,7 @@ class Integrator(Protocol):
 
     def advance(self, carry: Any, stop: float, attempts: int) -> Any:
         """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is
-        possible."""
+        possible. Fewer steps where they take longer than steps usually do."""
 
     def report(self, carry: Any) -> Report: ...
 

@@ -277,6 +277,13 @@ class Recorder:
         return self._residual
 
     @property
+    def separated(self) -> bool:
+        """Whether all samples were on their own side at the latest kept instant."""
+        if self._latest is None:
+            return False
+        return bool((Instant(self.setting, Snapshot.stack([self._latest])).margin > 0).all())
+
+    @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
         return self._log_losses[1]

@@ -106,6 +106,17 @@ def test_resuming_before_and_after_the_loss_clock_takes_over_gives_exactly_the_u
     assert_same_trajectory("a.nc", "whole.nc")
 
 
+def test_resuming_a_flow_on_its_way_to_rest_gives_exactly_the_uninterrupted_run(flowsim):
+    options = ["--set", "flow.until={ loss = 1e-40 }", "--set", "data.noise.total=0.5"]
+    assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 3
+    with xr.open_datatree("whole.nc") as whole:
+        assert whole.attrs["status"] == "at_rest"
+        steps = int(whole["numerics/steps"][-1])
+    assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps // 2}").code == 3
+    assert flowsim("run", "a.toml", *options, "--resume").code == 3
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
 def test_wall_time_adds_up_over_resumed_runs(flowsim):
     assert flowsim("run", "a.toml", "--set", "flow.until.steps=4").code == 3
     with xr.open_dataset("a.nc") as run:

@@ -251,6 +251,37 @@ def test_contradictory_labels_end_with_a_status_that_says_so(scenario_of):
     assert tree["margin"][-1].min() < 0
 
 
+@pytest.mark.parametrize("clock", ["auto", "time"])
+def test_contradictory_labels_end_a_flow_by_time_as_well(scenario_of, clock):
+    overrides = {"data.noise": {"total": 3.0}, "flow.until": {"loss": 1e-10}, "flow.clock": clock}
+    tree = flowsim.run(scenario_of(LINEAR, overrides))
+    assert tree.attrs["status"] == "not_separated"
+    assert tree["numerics"].attrs["exit_code"] == 3
+    assert tree["numerics/evaluations"][-1] < 20_000
+    # what was reached is the least loss, where the gradient is 0
+    problem = flowsim.build(scenario_of(LINEAR, overrides))
+    found = minimize(
+        lambda w: np.logaddexp(0.0, -problem.targets * (problem.inputs @ w)).mean(), np.zeros(5), tol=1e-12
+    )
+    assert tree["loss"][-1] == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_a_loss_that_is_out_of_reach_ends_at_the_least_one(scenario_of):
+    overrides = {"data.noise": {"total": 3.0}, "flow.until": {"loss": 1e-10}, "loss.kind": "square"}
+    tree = flowsim.run(scenario_of(LINEAR, overrides))
+    assert (tree.attrs["status"], tree["numerics"].attrs["exit_code"]) == ("at_rest", 3)
+    problem = flowsim.build(scenario_of(LINEAR, overrides))
+    residual = problem.targets - problem.inputs @ np.linalg.lstsq(problem.inputs, problem.targets)[0]
+    assert tree["loss"][-1] == pytest.approx((residual**2).mean() / 2, rel=1e-6)
+
+
+def test_an_alignment_that_the_limit_does_not_have_ends_the_flow(small):
+    tree = flowsim.run(small(loss__kind="exponential", flow__until={"alignment": 1 - 1e-9}, data__noise={"total": 0.5}))
+    assert tree.attrs["status"] == "at_rest"
+    assert "hardly turn" in tree.attrs["status_cause"]
+    assert tree["numerics/evaluations"][-1] < 20_000
+
+
 @pytest.mark.parametrize("spacing", ["linear", "log", "solver"])
 def test_instants_are_kept_evenly_in_what_the_clock_goes_by(small, spacing, engine):
     goal = -2000.0 if engine == "numba" else -100.0

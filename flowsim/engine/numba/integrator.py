@@ -93,10 +93,11 @@ class NumbaIntegrator:
     def report(self, carry: Carry) -> Report:
         clock, counts = carry.state.clock, carry.state.counts
         reached = bool(counts[layout.REACHED])
+        counted: dict[str, Any] = {name: int(counts[place]) for name, place in COUNTED.items()}
         return Report(
             time=min(float(clock[layout.FLOW_TIME]), self._setting[3].end),
             step_size=float(clock[layout.STEP]),
-            **{name: int(counts[place]) for name, place in COUNTED.items()},
+            **counted,
             reached=reached_goal(self._until, float(clock[layout.LOG_LOSS])) if reached else "",
             stalled=bool(counts[layout.STALLED]),
             finite=bool(counts[layout.FINITE]),

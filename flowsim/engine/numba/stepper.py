@@ -86,6 +86,8 @@ LEAST_PATIENCE = 20
 SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 #: No less time than in which the fastest neuron would at first have moved by so many times its size.
 A_WHILE = 1000.0
+#: A step that takes more evaluations counts as several where attempts are limited.
+LONG_STEP = 32
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
 
@@ -95,18 +97,19 @@ def advance(
     stop: float, attempts: int, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work
 ) -> None:
     """Step until the reading is at or past `stop`, or the time at the end, so many steps were tried, a goal is met or no
-    step is possible.
+    step is possible; steps of many stages count as several.
 
     The first call finds the gates at the start, state.y, and a first trial step, which may be all that it is asked for.
     """
     clock, counts = state.clock, state.counts
     if counts[BEGUN] == 0:
         _begin(network, data, solver.early, aims, state, work)
-    last = counts[ACCEPTED] + counts[REJECTED] + attempts
+    last, most = counts[ACCEPTED] + counts[REJECTED] + attempts, counts[EVALUATIONS] + attempts * LONG_STEP
     while (
         clock[READING] < stop
         and (aims.end == inf or clock[FLOW_TIME] < aims.end)
         and counts[ACCEPTED] + counts[REJECTED] < last
+        and counts[EVALUATIONS] < most
         and counts[REACHED] == 0
         and counts[STALLED] == 0
     ):
