@@ -43,7 +43,10 @@ def draw(path: str) -> plt.Figure:
 def _align(axes: plt.Axes, run: xr.Dataset) -> int:
     """The neurons' cosines with their targets; the place of the first instant at which all are aligned."""
     cosine = run.flow.target_cosine
-    begin = int((cosine.values > ALIGNED).all(axis=1).argmax())
+    aligned = (cosine.values > ALIGNED).all(axis=1)
+    if not aligned.any():
+        raise SystemExit(f"some neuron never has a cosine of {ALIGNED:g} with its target")
+    begin = int(aligned.argmax())
     for value, (color, line, _) in LOOKS.items():
         low, middle, high = np.quantile(cosine[:, cosine["neuron_sign"].values == value], (0, 0.5, 1), axis=1)
         words = f"output weight {'> 0' if value > 0 else '< 0'}"

@@ -28,7 +28,7 @@ dimension = 12
 positive = 2
 negative = 1
 samples = 30
-noise = { total = 0.1 }
+noise = { total = 0.05 }
 [model]
 width = 12
 [init]
