@@ -29,7 +29,7 @@ MARKERS = {"pgd": "o", "universal": "s", "fgm": "^"}
 
 
 def draw(path: str, radii: list[float]) -> plt.Figure:
-    figure, (made_of, turned, robust) = plt.subplots(1, 3, figsize=(12.0, 4.2), layout="constrained")
+    figure, (made_of, turned, robust) = plt.subplots(1, 3, figsize=(9.6, 4.1), layout="constrained")
     with flowsim.open(path) as tree:
         run = tree.to_dataset().load()
         _coefficients(made_of, run)
@@ -38,14 +38,15 @@ def draw(path: str, radii: list[float]) -> plt.Figure:
         asked = {"radii": radii, "attacks": ["pgd", "universal"]}
         for place, name in ((kept - 2, "before"), (kept - 1, "after")):
             _robust(robust, flowsim.robustness(tree, asked, at=place), name)
-    robust.set(xlabel="radius of the attack, in the Euclidean norm", ylabel="robust accuracy, share of samples")
+    robust.set(xlabel="radius of the attack (l2)", ylabel="robust accuracy")
     robust.set(ylim=(-0.03, 1.03))
-    titles = ("What neurons are made of", "How neurons turn", "Robustness, before and after")
+    titles = ("What neurons are made of", "How they turn", "How robust the network is")
     for axes, title in zip((made_of, turned, robust), titles, strict=True):
         axes.set_title(title, pad=20)
         axes.grid(alpha=0.25)
         columns = 2 if axes is robust else 1
-        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns)
+        look = {"columnspacing": 1.0, "handlelength": 1.6, "handletextpad": 0.5, "frameon": False, "fontsize": 9}
+        axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16), ncols=columns, **look)
     return figure
 
 
@@ -77,7 +78,7 @@ def _turns(axes: plt.Axes, run: xr.Dataset) -> None:
         label = f"{name}: mean {cosine.mean():.2f}"
         axes.hist(cosine, bins, color=color, hatch=hatch, alpha=0.6, edgecolor="white", linewidth=0.4, label=label)
         print(f"|cos| over {label}")
-    axes.set(xlim=(0, 1), xlabel="|cos(w, w')|, before and after a training", ylabel="number of neurons")
+    axes.set(xlim=(0, 1), xlabel="|cos(w, w')|, before and after", ylabel="number of neurons")
 
 
 def _robust(axes: plt.Axes, found: xr.Dataset, name: str) -> None:

@@ -26,15 +26,15 @@ BEYOND = 2.5
 def draw(path: str) -> plt.Figure:
     with flowsim.open(path) as tree:
         run, distance = tree.to_dataset().load(), tree["distance"].to_dataset(inherit=False).load()
-    figure, (turning, growing, arriving) = plt.subplots(1, 3, figsize=(11.5, 4.0), layout="constrained")
+    figure, (turning, growing, arriving) = plt.subplots(1, 3, figsize=(9.6, 4.2), layout="constrained")
     begin = _align(turning, run)
     _grow(growing, run, begin)
     arriving.semilogy(distance["snapshot"], distance["unscaled_distance"], color=SIGNS["+1"], label="as it is")
     arriving.semilogy(distance["snapshot"], distance["distance"], "--", color=SIGNS["-1"], label="up to a factor")
     arriving.set(title="and f becomes F", ylabel="largest |f − F| on the unit sphere")
-    arriving.legend(frameon=False)
     for axes in (turning, growing, arriving):
         axes.set_xlabel("flow time")
+        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.45, -0.16))
         axes.grid(alpha=0.25)
         axes.set_xlim(left=0)
     return figure
@@ -43,7 +43,10 @@ def draw(path: str) -> plt.Figure:
 def _align(axes: plt.Axes, run: xr.Dataset) -> int:
     """The neurons' cosines with their targets; the place of the first instant at which all are aligned."""
     cosine = run.flow.target_cosine
-    begin = int((cosine.values > ALIGNED).all(axis=1).argmax())
+    aligned = (cosine.values > ALIGNED).all(axis=1)
+    if not aligned.any():
+        raise SystemExit(f"some neuron never has a cosine of {ALIGNED:g} with its target")
+    begin = int(aligned.argmax())
     for value, (color, line, _) in LOOKS.items():
         low, middle, high = np.quantile(cosine[:, cosine["neuron_sign"].values == value], (0, 0.5, 1), axis=1)
         words = f"output weight {'> 0' if value > 0 else '< 0'}"
@@ -51,7 +54,6 @@ def _align(axes: plt.Axes, run: xr.Dataset) -> int:
         axes.fill_between(run["time"], low, high, color=color, alpha=0.25, linewidth=0, label="all of these")
     axes.set(title="Neurons align", ylabel="cosine with the target's centre", ylim=(0, 1.03))
     axes.set_xlim(0, BEYOND * float(run["time"][begin]))
-    axes.legend(frameon=False, loc="lower right")
     return begin
 
 
@@ -68,8 +70,7 @@ def _grow(axes: plt.Axes, run: xr.Dataset, begin: int) -> None:
         words = f"clusters labelled {'+' if label > 0 else '−'}1"
         axes.plot([], [], line, color=color, lw=width, label=words)
     axes.axvline(time[begin], color=GREY, linewidth=0.8, linestyle=":")
-    axes.set(title="then grow", ylabel="mass of a cluster, sum of squared norms")
-    axes.legend(frameon=False, loc="lower right")
+    axes.set(title="then grow", ylabel="mass of a cluster")
 
 
 def main() -> None:

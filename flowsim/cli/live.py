@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time as wall
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -41,16 +42,17 @@ class Standing:
 class SweepTable:
     """Shows how many points are done, run, wait and have failed, how long it takes still, and where Dask shows more.
 
-    Entered once; the table goes away at the end.
+    Entered once; the table goes away at the end. clock: wall seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = wall.monotonic) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._shown = sys.stderr.isatty()
         # what goes to standard output is for others to read, and stays there
         self._live = Live(console=Console(file=sys.stderr), auto_refresh=False, transient=True, redirect_stdout=False)
+        self._clock = clock
         self._dashboard, self._begun, self._last, self._before = "", 0.0, 0.0, 0
 
     def __enter__(self) -> Self:
@@ -69,7 +71,7 @@ class SweepTable:
         self._dashboard = dashboard
 
     def show(self, done: int, failed: int, running: int, points: int) -> None:
-        now = wall.monotonic()
+        now = self._clock()
         if not self._begun:
             self._begun, self._before = now, done + failed
         elif now - self._last < EVERY:

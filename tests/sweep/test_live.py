@@ -54,17 +54,15 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
     return run
 
 
-def two_looks() -> None:
-    with live.SweepTable() as table:
+def two_looks(*clock: Callable[[], float]) -> None:
+    with live.SweepTable(*clock) as table:
         table.begin("http://127.0.0.1:8787/status")
         table.show(3, 1, 2, 10)
         table.show(5, 1, 2, 10)
 
 
-def test_on_a_terminal_the_table_counts_points_and_estimates_what_is_left(on_terminal, monkeypatch):
-    moments = iter([100.0, 130.0])
-    monkeypatch.setattr(live.wall, "monotonic", lambda: next(moments))
-    said = on_terminal(two_looks)
+def test_on_a_terminal_the_table_counts_points_and_estimates_what_is_left(on_terminal):
+    said = on_terminal(lambda: two_looks(iter([100.0, 130.0]).__next__))
     first, second = (CONTROL.sub("", part) for part in said.split("preparing the points")[1].split("have ended")[1:3])
     rows = [dict(zip(*(line.split() for line in part.splitlines()[1:3]), strict=False)) for part in (first, second)]
     counts = {"done": "3", "running": "2", "waiting": "4", "failed": "1", "elapsed": "0:00", "left": "?"}
