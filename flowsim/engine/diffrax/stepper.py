@@ -121,7 +121,9 @@ class Stepper:
             stalled=jnp.array(False),
             finite=jnp.array(True),
             reached=jnp.array(False),
-            times=self.clock.start(jnp.asarray(origin), jnp.asarray(rate), state, constants) if self.clock else None,
+            times=self.clock.start(jnp.asarray(origin, float), jnp.asarray(rate, float), state, constants)
+            if self.clock
+            else None,
             unseparated=jnp.array(False),
             separated=self._separated(state, constants),
             spent=jnp.zeros((), int),
