@@ -15,7 +15,7 @@ from ..scenario.model import SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
-SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
+SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
 #: The losses that a flow can drive to 0 forever.
@@ -170,7 +170,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
     if _clock(scenario)[0] == "loss":
-        return "numba", "only this engine has a solver for what becomes stiff on the loss clock"
+        return "numba", "on the loss clock this engine goes over to rkc2 where the flow becomes stiff"
     operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"

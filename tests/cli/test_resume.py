@@ -32,6 +32,7 @@ RUNS = {
 }
 OWN_RUNS = {
     "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
+    "rkc2 on diffrax": ['flow.solver="rkc2"', 'flow.engine="diffrax"', 'observe.spacing="solver"'],
     "kvaerno5": ['flow.solver="kvaerno5"', "model.width=2"],
     "sliding": ['model.activation="relu"'],
     "sliding, cartesian, every step kept": [

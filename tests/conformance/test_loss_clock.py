@@ -183,8 +183,11 @@ def smoothed_margin(run, homogeneity: float) -> np.ndarray:
     return -total / square ** (homogeneity / 2)
 
 
-def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
-    tree = flowsim.run(flowsim.load(find("limits/prelu_mixture"), PRELU))
+@pytest.mark.parametrize(("engine", "solver"), [("numba", "auto"), ("numba", "rkc2"), ("diffrax", "rkc2")])
+def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000(engine, solver):
+    tree = flowsim.run(
+        flowsim.load(find("limits/prelu_mixture"), {**PRELU, "flow.engine": engine, "flow.solver": solver})
+    )
     run = tree.dataset
     assert tree.attrs["status"] == "done"
     assert run["log10_loss"][-1] <= -40_000
@@ -195,6 +198,25 @@ def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
     smoothed = smoothed_margin(run, 2)[separated]
     assert (np.diff(smoothed) >= -1e-4 * smoothed[1:]).all()
     assert smoothed[-1] > 2 * smoothed[smoothed > 0][0]
+
+
+def test_chebyshev_steps_of_both_engines_follow_one_trajectory():
+    shared = {**PRELU, "flow.solver": "rkc2", "flow.rtol": 1e-5, "flow.until": {"log10_loss": -1000.0}}
+    shared |= {"observe.spacing": "log", "observe.variables": ["log_norm", "log10_loss", "margin"]}
+    compiled, traced = (
+        flowsim.run(flowsim.load(find("limits/prelu_mixture"), {**shared, "flow.engine": engine})).dataset
+        for engine in ("numba", "diffrax")
+    )
+    both = min(compiled.sizes["time"], traced.sizes["time"]) - 1  # each stops at a step of its own
+    one, other = compiled.isel(time=slice(1, both)), traced.isel(time=slice(1, both))
+    assert both > 60
+    np.testing.assert_allclose(one["log10_time"], other["log10_time"], rtol=1e-9)
+    np.testing.assert_allclose(one["log_norm"], other["log_norm"], atol=2e-4)
+    np.testing.assert_allclose(one["log10_loss"], other["log10_loss"], rtol=1e-4, atol=1e-4)
+    # differences of margins tell which samples support the network
+    for run in (one, other):
+        margin = run["margin"].values[-1]
+        assert np.ptp(np.sort(margin)[:5]) < 20.0 < margin.min()
 
 
 def test_cost_grows_like_a_square_root():

@@ -60,21 +60,32 @@ class LossClock:
         self,
         times: Times,
         length: jax.Array,
-        inside: Callable[[jax.Array], State],
+        inside: Callable[[jax.Array], State] | None,
         state: State,
         constants: Constants,
     ) -> tuple[Times, jax.Array]:
         """The times after a step, and whether the loss will fall no further with a sample on the wrong side.
 
-        inside: the step's dense output, as a function of the part of it.
+        inside: the step's dense output, as a function of the part of it; None where it is not good enough for losses. One
+        cubic then goes over the whole step.
         """
+        velocity = self.coordinates.field(state, constants)
+        speed, rising, falling = self._speed(state, velocity, constants)
+        ends = (times.log_speed[-1], speed, length * times.slope[-1], length * rising)
         log_speed, slope = [times.log_speed[-1]], [times.slope[-1]]
-        for piece in range(1, PIECES + 1):
-            there = state if piece == PIECES else inside(jnp.asarray(piece / PIECES))
-            velocity = self.coordinates.field(there, constants)
-            speed, rising, falling = self._speed(there, velocity, constants)
-            log_speed.append(speed)
-            slope.append(rising)
+        for piece in range(1, PIECES):
+            part = jnp.asarray(piece / PIECES)
+            if inside is None:
+                there, climbing = jax.value_and_grad(_cubic)(part, *ends)
+                climbing = climbing / length
+            else:
+                state_there = inside(part)
+                drift = self.coordinates.field(state_there, constants)
+                there, climbing, _ = self._speed(state_there, drift, constants)
+            log_speed.append(there)
+            slope.append(climbing)
+        log_speed.append(speed)
+        slope.append(rising)
         later = times._replace(begin_log_time=times.log_time, log_speed=jnp.array(log_speed), slope=jnp.array(slope))
         log_time = log_time_inside(jnp.ones(()), length, later)
         units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
@@ -116,10 +127,9 @@ def part_at(log_time: jax.Array, length: jax.Array, times: Times) -> jax.Array:
 def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
     """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends: pieces
     over which it changes by about 1, from the upper end down, until nothing is left."""
-    rise = end - begin
 
     def cubic(x: jax.Array) -> jax.Array:
-        return begin + x * (first + x * (3 * rise - 2 * first - last + x * (first + last - 2 * rise)))
+        return _cubic(x, begin, end, first, last)
 
     slope = jax.grad(cubic)
     top = cubic(part)
@@ -136,3 +146,9 @@ def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.
 
     _, total = jax.lax.while_loop(goes_on, piece, (part, jnp.zeros(())))
     return top + jnp.log(total)
+
+
+def _cubic(x: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
+    """On [0, 1], by its values and slopes at the ends."""
+    rise = end - begin
+    return begin + x * (first + x * (3 * rise - 2 * first - last + x * (first + last - 2 * rise)))

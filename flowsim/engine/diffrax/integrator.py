@@ -19,6 +19,7 @@ from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
 from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
+from .chebyshev import Chebyshev
 from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
@@ -26,17 +27,19 @@ from .layers import Layers
 from .stepper import Carry, Stepper
 
 
-def _kvaerno5(rtol: float, smallest: float) -> Any:
+def _kvaerno5(rtol: float, smallest: float | None) -> Any:
     """Stages are solved to a hundredth of the tolerance: of the smallest neuron's, where the state holds weights."""
+    smallest = 1.0 if smallest is None else smallest
     root_finder: Any = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
     return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
 
 
-#: solver -> function of the tolerance and of the size of the smallest neuron in the state's coordinates
-SOLVERS: dict[str, Callable[[float, float], Any]] = {
+#: solver -> function of the tolerance and of the size of the smallest neuron, None in polar coordinates
+SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
     "tsit5": lambda rtol, smallest: diffrax.Tsit5(scan_kind="lax"),
     "dopri5": lambda rtol, smallest: diffrax.Dopri5(scan_kind="lax"),
     "dopri8": lambda rtol, smallest: diffrax.Dopri8(scan_kind="lax"),
+    "rkc2": lambda rtol, smallest: Chebyshev(polar=smallest is None),
     "kvaerno5": _kvaerno5,
 }
 
@@ -86,7 +89,8 @@ class DiffraxIntegrator:
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
         self._until, self._goals = flow.until, Goals.of(flow.until)
-        smallest = 1.0 if plan.coordinates == "polar" else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
+        polar = plan.coordinates == "polar"
+        smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
 
         def stepper(loss_clock: bool) -> Stepper:
@@ -130,14 +134,12 @@ class DiffraxIntegrator:
 
     @_in_float64
     def report(self, carry: Carry) -> Report:
-        attempts = int(carry.accepted) + int(carry.rejected)
-        before = 0 if carry.times is None else int(carry.times.attempts)
         return Report(
             time=self._time(carry),
             step_size=float(carry.step),
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
-            evaluations=self._of(carry).evaluations(attempts, attempts - before),
+            evaluations=self._of(carry).evaluations(carry),
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
@@ -152,7 +154,7 @@ class DiffraxIntegrator:
         stepper = self._of(carry)
         clock, log_time = stepper.locate(carry, jnp.asarray(reading))
         time = float(jnp.exp(log_time)) if self._by_clock else reading
-        inside = self._snapshot(time, stepper.interpolate(carry, clock))
+        inside = self._snapshot(time, stepper.interpolate(carry, self._constants, clock))
         return replace(inside, log10_time=float(log_time) / np.log(10) if self._has_log10_time else None)
 
     @_in_float64
@@ -195,7 +197,7 @@ class DiffraxIntegrator:
         }
         state |= {LAYER.format(layer): np.asarray(matrix) for layer, matrix in enumerate(upper or (), start=2)}
         controller = np.array([float(leaf) for leaf in carry.controller_state])
-        counts = np.array([int(carry.accepted), int(carry.rejected)])
+        counts = np.array([int(carry.accepted), int(carry.rejected), int(carry.spent)])
         clock = np.array([float(carry.time), float(carry.step)])
         # the last stage of the step before, which the next one starts from
         stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
@@ -220,7 +222,7 @@ class DiffraxIntegrator:
         stepper = self._stepper if times is None else self._later
         carry = stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
         first, second, at_smallest = saved["controller"]
-        accepted, rejected = saved["counts"]
+        accepted, rejected, spent = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)
         stages = [jnp.asarray(saved[f"stage_{index}"]) for index in range(len(fresh))]
         return carry._replace(
@@ -229,4 +231,5 @@ class DiffraxIntegrator:
             controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
             accepted=jnp.asarray(accepted),
             rejected=jnp.asarray(rejected),
+            spent=jnp.asarray(spent),
         )

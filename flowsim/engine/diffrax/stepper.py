@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..goals import Goals, Watch
+from .chebyshev import Chebyshev
 from .clock import LOG_10, PIECES, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
 
@@ -20,13 +21,16 @@ from .coordinates import Constants, Coordinates, State
 LARGEST = sys.float_info.max
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
+#: A step that takes more evaluations counts as several where attempts are limited.
+LONG_STEP = 32
 #: A step shorter than this many spacings of floating-point time cannot advance.
 SMALLEST_STEP = 16.0
 
 
 class Carry(NamedTuple):
     """Everything between two steps. `dense` is the interpolant of the last accepted step, from `previous` to `time`.
-    separated: all samples are on their own side, and the loss clock is to run from here."""
+    separated: all samples are on their own side, and the loss clock is to run from here. spent: evaluations of the steps so
+    far, where they are not the same for each."""
 
     time: jax.Array
     step: jax.Array
@@ -43,6 +47,7 @@ class Carry(NamedTuple):
     times: Times | None
     unseparated: jax.Array
     separated: jax.Array
+    spent: jax.Array
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ class Stepper:
             accepted=carry.accepted,
             rejected=carry.rejected,
             controller_state=carry.controller_state,
+            spent=carry.spent + later.spent,
             times=later.times._replace(attempts=attempts),
         )
 
@@ -115,20 +121,25 @@ class Stepper:
             stalled=jnp.array(False),
             finite=jnp.array(True),
             reached=jnp.array(False),
-            times=self.clock.start(jnp.asarray(origin), jnp.asarray(rate), state, constants) if self.clock else None,
+            times=self.clock.start(jnp.asarray(origin, float), jnp.asarray(rate, float), state, constants)
+            if self.clock
+            else None,
             unseparated=jnp.array(False),
             separated=self._separated(state, constants),
+            spent=jnp.zeros((), int),
         )
 
     @partial(jax.jit, static_argnums=0)
     def advance(
         self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
     ) -> Carry:
-        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails."""
-        last = carry.accepted + carry.rejected + steps
+        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails. Steps of
+        many stages count as several."""
+        last, most = carry.accepted + carry.rejected + steps, carry.spent + steps * LONG_STEP
 
         def goes_on(carry: Carry) -> jax.Array:
             waiting = (self.reads(carry) < stop) & (self._elapsed(carry) < goals.end) & ~carry.separated
+            waiting = waiting & (carry.spent < most)
             return waiting & (carry.accepted + carry.rejected < last) & ~carry.reached & ~carry.stalled
 
         return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals), carry)
@@ -157,8 +168,11 @@ class Stepper:
         return carry.previous + part_at(log_time, length, carry.times) * length, log_time
 
     @partial(jax.jit, static_argnums=0)
-    def interpolate(self, carry: Carry, time: jax.Array) -> State:
+    def interpolate(self, carry: Carry, constants: Constants, time: jax.Array) -> State:
         """The state within the last accepted step."""
+        if isinstance(self.solver, Chebyshev):
+            step = (self._term, carry.previous, carry.time, constants, carry.dense, carry.solver_state)
+            return self.coordinates.settle(self.solver.inside(*step, time))
         inside = self.solver.interpolation_cls(t0=carry.previous, t1=carry.time, **carry.dense).evaluate(time)
         return self.coordinates.settle(inside)
 
@@ -178,6 +192,7 @@ class Stepper:
         )
         step = next_end - time
         after = self.coordinates.settle(after)
+        spent = carry.spent + solver_state.spent if isinstance(self.solver, Chebyshev) else carry.spent
         state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
         times, unseparated = carry.times, jnp.array(False)
         if self.clock is not None and carry.times is not None:
@@ -186,7 +201,8 @@ class Stepper:
             def inside(part: jax.Array) -> State:
                 return self.coordinates.settle(step_taken.evaluate(begin + part * (end - begin)))
 
-            later, rests = self.clock.after(carry.times, end - begin, inside, state, constants)
+            by_steps = isinstance(self.solver, Chebyshev)
+            later, rests = self.clock.after(carry.times, end - begin, None if by_steps else inside, state, constants)
             times, unseparated = _where(keep, later, carry.times), keep & rests
         return Carry(
             time=time,
@@ -204,6 +220,7 @@ class Stepper:
             finite=jnp.all(jnp.isfinite(errors)),
             reached=keep & self._reached(state, constants, watch, goals),
             separated=keep & self._separated(state, constants),
+            spent=spent,
         )
 
     def _separated(self, state: State, constants: Constants) -> jax.Array:
@@ -229,12 +246,16 @@ class Stepper:
         network = self.coordinates.network
         return network.log_loss(self.coordinates.outputs(state, constants), constants.data)
 
-    def evaluations(self, attempts: int, on_loss_clock: int) -> int:
-        """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage
-        counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The
-        steps on the loss clock take some more."""
+    def evaluations(self, carry: Carry) -> int:
+        """Evaluations of the field so far: one to choose the first step, and the stages of each. An implicit stage counts
+        as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The steps on
+        the loss clock take some more."""
+        attempts = int(carry.accepted) + int(carry.rejected)
+        timed = 0 if carry.times is None else attempts - int(carry.times.attempts)
+        if isinstance(self.solver, Chebyshev):
+            return 2 + int(carry.spent) + timed
         tableau = self.solver.tableau
-        of_clock = 0 if self.clock is None else 1 + PIECES * on_loss_clock
+        of_clock = 0 if carry.times is None else 1 + PIECES * timed
         return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal) + of_clock
 
     @property
