@@ -66,7 +66,7 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
     work.shift[:] = 0.0
     part = work.where.min()
     while part < inf and not tableau.chebyshev:
-        j = work.where.argmin()
+        j = int(work.where.argmin())
         if not walk(j, part, outputs, network, data, tableau, aims, state, work):
             break
         ratio[j], part = work.ratio[j], work.where.min()

@@ -26,6 +26,7 @@ COUNTED = {
     "steps": layout.ACCEPTED,
     "rejections": layout.REJECTED,
     "evaluations": layout.EVALUATIONS,
+    "updates": layout.UPDATES,
     "events": layout.EVENTS,
 }
 

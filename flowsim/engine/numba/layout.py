@@ -199,8 +199,8 @@ class State(NamedTuple):
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
     counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
     walk_row (W,): neurons that went on by themselves in the last step, walk_part (W,): from which part of it to its end;
-    walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S): where
-    they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
+    walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S):
+    where they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
     """
 
     y: Floats
@@ -282,9 +282,8 @@ class Work(NamedTuple):
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
     gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
     (n, r): the samples moved by an attacker, and where the loss rises from there. pulls (all stages, k, n): `pull` at the
-    stages, with a kink. share (n,): one neuron's part of its output. shift (k, n): what neurons that an event turned off the
-    step's path have changed of the outputs at its end. where (m,): the part of the step at which each neuron has its next
-    event.
+    stages, with a kink. share (n,): one neuron's part of its output. shift (k, n): what the walks have changed of the
+    outputs at the end of the step. where (m,): the part of the step at which each neuron has its next event.
     """
 
     direction: Floats
