@@ -14,16 +14,17 @@ from ..problem.data.samples import Floats
 from .snapshot import Snapshot
 
 #: What a report counts: the numbers that are kept with every instant.
-COUNTS = ("steps", "rejections", "evaluations", "events", "step_size")
+COUNTS = ("steps", "rejections", "evaluations", "updates", "events", "step_size")
 
 
 @dataclass(frozen=True)
 class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
-    step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
-    log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
-    unseparated: the loss will fall no further although a sample is on the wrong side. loss_clock_from: the time from which
-    the loss clock has run, where it does. resting: what :class:`flowsim.engine.rest.Rest` has found, in words, or ""."""
+    step is possible. finite: the last trial step had finite values. updates: velocities of a single neuron that were
+    evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the
+    reading by which the schedule goes where that is not the time. unseparated: the loss will fall no further although a
+    sample is on the wrong side. loss_clock_from: the time from which the loss clock has run, where it does. resting: what
+    :class:`flowsim.engine.rest.Rest` has found, in words, or ""."""
 
     time: float
     step_size: float
@@ -33,6 +34,7 @@ class Report:
     reached: str
     stalled: bool
     finite: bool
+    updates: int = 0
     events: int = 0
     log10_time: float | None = None
     clock: float | None = None

@@ -32,6 +32,7 @@ NUMERICS = {
     "steps": "accepted solver steps so far",
     "rejections": "rejected solver steps so far",
     "evaluations": "evaluations of the field so far",
+    "updates": "velocities of a single neuron evaluated so far, where an event concerned no other",
     "events": "changes of gates so far: a pair crossed its boundary, began or ended to slide along it",
     "step_size": "solver step size at the instant",
 }

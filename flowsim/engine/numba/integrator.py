@@ -26,6 +26,7 @@ COUNTED = {
     "steps": layout.ACCEPTED,
     "rejections": layout.REJECTED,
     "evaluations": layout.EVALUATIONS,
+    "updates": layout.UPDATES,
     "events": layout.EVENTS,
 }
 
@@ -39,8 +40,9 @@ class Carry:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Everything that the next step depends on, by name: the state, and the forces onto sliding planes at its start."""
-        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0]}
+        """Everything that the next step depends on, by name: the state, and pulls and forces onto sliding planes at its
+        start."""
+        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0], "pull": self.work.pulls[:1]}
         return {name: array for name, array in {**self.state._asdict(), **forces}.items() if array.size}
 
 
@@ -112,7 +114,7 @@ class NumbaIntegrator:
         log_time = inside(reading, *self._setting, state, carry.work, y)
         time = _exp(log_time) if self._by_clock else reading
         log10_time = log_time / np.log(10) if self._loss_clock else None
-        sliding = self._sliding(state.begin_count, state.begin_plane)
+        sliding = self._sliding(state.seen_count, state.seen_plane)
         return self._rows.snapshot(time, y, sliding, log10_time)
 
     def now(self, carry: Carry) -> Snapshot:

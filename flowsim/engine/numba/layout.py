@@ -18,6 +18,8 @@ from .formulas import ACTIVATION_CODES, LOSS_CODES
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
 CANDIDATES = 1 << 16
+#: At most so many times in a step a neuron goes on by itself from an event.
+MOST_WALKS = 64
 #: Bytes for the bases of the sliding neurons; it bounds the planes on which one neuron can slide at a time.
 BASIS_BYTES = 2**28
 
@@ -36,7 +38,10 @@ ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDID
 # PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side; GOES_OVER: whether the loss clock
 # is to run from the step after all samples are on their own side; SEPARATED: they are
 LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED = range(10, 17)
-COUNTERS = 17
+# WALKS: neurons that an event turned off the last step's path; UPDATES: velocities of one neuron alone; INEXACT: whether
+# `ahead` has what neurons that were turned off change for the others still to be seen
+WALKS, UPDATES, INEXACT = range(17, 20)
+COUNTERS = 20
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")
@@ -196,6 +201,9 @@ class State(NamedTuple):
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
     counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
+    walk_row (W,): neurons that went on by themselves in the last step, walk_part (W,): from which part of it to its end;
+    walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S):
+    where they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
     """
 
     y: Floats
@@ -218,6 +226,14 @@ class State(NamedTuple):
     guard: Floats
     guard_count: Integers
     mode: Floats
+    walk_row: Integers
+    walk_part: Floats
+    walk_y: Floats
+    walk_k: Floats
+    walk_count: Integers
+    walk_plane: Integers
+    seen_count: Integers
+    seen_plane: Integers
 
     @classmethod
     def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
@@ -225,6 +241,7 @@ class State(NamedTuple):
         rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
         pairs = (rows, samples) if network.kinked else (rows, 0)
         most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates))) if network.kinked else 0
+        walks = MOST_WALKS if network.kinked else 0
         return cls(
             y=np.zeros((rows, entries)),
             y_begin=np.zeros((rows, entries)),
@@ -246,6 +263,14 @@ class State(NamedTuple):
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
             mode=np.zeros((rows, entries)),
+            walk_row=np.zeros(walks, dtype=np.int64),
+            walk_part=np.zeros(walks),
+            walk_y=np.zeros((walks, entries)),
+            walk_k=np.zeros((stages, walks, entries)),
+            walk_count=np.zeros(walks, dtype=np.int64),
+            walk_plane=np.zeros((walks, most), dtype=np.int64),
+            seen_count=np.zeros(rows, dtype=np.int64),
+            seen_plane=np.zeros((rows, most), dtype=np.int64),
         )
 
 
@@ -259,8 +284,10 @@ class Work(NamedTuple):
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
     gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
-    (n, r): the samples moved by an attacker, and where the loss rises from there. The factors of matrix products and what
-    comes of them are float32 where the inputs are.
+    (n, r): the samples moved by an attacker, and where the loss rises from there. pulls (all stages, k, n): `pull` at the
+    stages, with a kink. share (n,): one neuron's part of its output. shift (k, n): what the walks have changed of the
+    outputs at the end of the step. where (m,): the part of the step at which each neuron has its next event. The factors
+    of matrix products and what comes of them are float32 where the inputs are.
     """
 
     direction: Floats
@@ -285,6 +312,10 @@ class Work(NamedTuple):
     log_speed: Floats
     attacked: Floats
     ascent: Floats
+    pulls: Floats
+    share: Floats
+    shift: Floats
+    where: Floats
 
     @classmethod
     def empty(cls, network: Network, state: State, shape: tuple[int, int], number: DTypeLike = float) -> Work:
@@ -315,6 +346,10 @@ class Work(NamedTuple):
             log_speed=np.zeros(stages),
             attacked=np.zeros(moved, number),
             ascent=np.zeros(moved, number),
+            pulls=np.zeros((stages if network.kinked else 0, *shape)),
+            share=np.zeros(shape[1]),
+            shift=np.zeros(shape),
+            where=np.zeros(rows),
         )
 
 

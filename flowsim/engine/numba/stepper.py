@@ -36,6 +36,7 @@ from .layout import (
     FIRST_RATE,
     FLOW_TIME,
     GOES_OVER,
+    INEXACT,
     LAST_ERROR,
     LAST_EVENT,
     LENGTH,
@@ -58,6 +59,7 @@ from .layout import (
     STEP,
     TIME,
     UNSEPARATED,
+    WALKS,
     Aims,
     Data,
     Log,
@@ -151,7 +153,7 @@ def through(
         count, plane = state.slide_count, state.slide_plane
         if clock[READING] > instants[place]:
             inside(instants[place], network, data, solver, aims, state, work, log.y[place])
-            count, plane = state.begin_count, state.begin_plane
+            count, plane = state.seen_count, state.seen_plane
         else:
             log.y[place] = state.y
         log.counts[place], log.step[place] = counts, clock[STEP]
@@ -186,12 +188,23 @@ def inside(
             part = locate(log_time, part, tableau, network, data, state, work, y)
     if tableau.chebyshev and clock[LAST_EVENT] != clock[TIME]:
         chebyshev_inside(part, network, data, state, work, y)
-        settle(y, network, state)
+        settle(0, len(y), y, network, state)
     else:
         interpolate(part, tableau, state, y)
-        normalise(y, network)
+        normalise(0, len(y), y, network)
+    _see_sliding(part, state)
     state.counts[EVALUATIONS] = evaluations
     return log_time
+
+
+@compiled
+def _see_sliding(part: float, state: State) -> None:
+    """Where neurons slide at a part of the last step."""
+    state.seen_count[:], state.seen_plane[:] = state.begin_count, state.begin_plane
+    for walk in range(state.counts[WALKS]):
+        if part > state.walk_part[walk]:
+            j = state.walk_row[walk]
+            state.seen_count[j], state.seen_plane[j] = state.walk_count[walk], state.walk_plane[walk]
 
 
 @compiled
@@ -208,7 +221,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
     if network.kinked:
         for j in range(len(state.y)):
             resolve(j, state.ahead, slot, network, data, state, work)
-        settle(state.y, network, state)
+        settle(0, len(state.y), state.y, network, state)
     rate = _rate(aims, network, state, work)
     state.clock[FIRST_RATE] = rate
     state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
@@ -242,7 +255,7 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
         clock[LENGTH] = aims.end - clock[TIME]
     state.y_begin[:] = state.y
     state.k[0] = state.ahead
-    clock[BEGIN], counts[DENSE], counts[CANDIDATE] = clock[TIME], 0, 0
+    clock[BEGIN], counts[DENSE], counts[CANDIDATE], counts[WALKS] = clock[TIME], 0, 0, 0
     clock[BEGIN_LOG_TIME], clock[BEGIN_LOG_SPEED] = clock[LOG_TIME], clock[LOG_SPEED]
     clock[BEGIN_SLOPE] = clock[SPEED_SLOPE]
     if counts[LOSS_CLOCK] and solver.late.chebyshev and not solver.early.chebyshev:
@@ -285,14 +298,20 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     if event:
         end_speed = work.log_speed[tableau.stages - 1]
         turn(network, data, tableau, aims, state, work)
+        counts[INEXACT] = 0
         work.log_speed[tableau.stages - 1] = end_speed
     else:
-        clock[RATE] *= FADE
+        if counts[WALKS] == 0:
+            clock[RATE] *= FADE
         end = aims.end if not counts[LOSS_CLOCK] else inf
         clock[TIME] = clock[BEGIN] + length if length < end - clock[BEGIN] else end
         advanced(tableau.weights, length, state.k, state.y_begin, state.y)
         state.ahead[:] = state.k[tableau.stages - 1]
-        settle(state.y, network, state)
+        for walk in range(counts[WALKS]):
+            j = state.walk_row[walk]
+            state.y[j], state.ahead[j] = work.stage[j], state.walk_k[tableau.stages - 1, walk]
+        counts[INEXACT] = counts[WALKS] > 0
+        settle(0, len(state.y), state.y, network, state)
     counts[ACCEPTED] += 1
     _arrive(network, data, tableau, aims, state, work)
     if counts[LOSS_CLOCK]:
@@ -340,6 +359,9 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
         if counts[SINCE] <= counts[PATIENCE]:
             return
         counts[SINCE] = 0
+        if counts[INEXACT]:  # differences will be taken
+            evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
+            state.ahead[:], counts[INEXACT] = state.k[0], 0
         counts[METHOD] = clock[STEP] * spectral_radius(network, data, state, work) > STIFF
     else:
         counts[SINCE] = counts[SINCE] + 1 if clock[STEP] * clock[SPECTRAL] < STIFF else 0
@@ -367,6 +389,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
     if network.kinked:
         last = tableau.stages - 1
         work.slide_z[0], work.slide_cap[0] = work.slide_z[last], work.slide_cap[last]
+        work.pulls[0] = work.pull
         # how hard each sample's kink hits, and how far that moves each neuron
         for k in range(len(work.pull)):
             for i in range(len(data.norm)):

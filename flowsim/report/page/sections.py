@@ -118,7 +118,7 @@ def claims(run: Run) -> str:
 
 def numerics(run: Run) -> str:
     told, last = run.attributes, run.final
-    names = ("steps", "rejections", "evaluations", "events")
+    names = ("steps", "rejections", "evaluations", "updates", "events")
     counts = [(name, _spread(last[name])) for name in names if name in last]
     how = ("method", "engine", "solver", "flow_coordinates", "precision", "rtol", "step", "batch")
     settings = [(name.replace("flow_", ""), _plain(told[name])) for name in how if name in told]
@@ -127,7 +127,7 @@ def numerics(run: Run) -> str:
 
 def at_the_end(run: Run) -> str:
     """The numbers one looks at first."""
-    counts = {"steps", "rejections", "evaluations", "events"}
+    counts = {"steps", "rejections", "evaluations", "updates", "events"}
     return facts((name, _spread(values)) for name, values in run.final.items() if name not in counts)
 
 
