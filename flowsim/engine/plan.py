@@ -156,6 +156,8 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     flow, activation = scenario.flow, reduced.problem.activation
     if reduced.problem.upper:
         return "diffrax", "the one with networks of several layers"
+    if reduced.problem.gates is not None:
+        return "diffrax", "the one with features of a tangent kernel"
     if isinstance(scenario.model, SymmetricRelu):
         return "numba", "the one with thresholds that change with time"
     if isinstance(flow, Stage) and flow.attack is not None:
@@ -223,7 +225,7 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
         raise scenario.error(("flow.method", kink))
     if engine == "diffrax" and not _installed("diffrax"):
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
-        wanted = next((key for key, so in asked.items() if so), "model.kind" if problem.upper else "flow.solver")
+        wanted = next((key for key, so in asked.items() if so), "flow.solver" if problem.two_layers else "model.kind")
         raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))

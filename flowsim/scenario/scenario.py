@@ -146,8 +146,8 @@ class Scenario(Section):
                 )
             if attack is not None and not flow.descends and flow.engine == "diffrax":
                 yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-            if attack is not None and isinstance(self.model, Mlp) and not flow.descends:
-                only = 'with model.kind = "mlp" only for method = "gradient_descent" or "sgd"'
+            if attack is not None and isinstance(self.model, Mlp | NtkFeatures) and not flow.descends:
+                only = f'with model.kind = "{self.model.kind}" only for method = "gradient_descent" or "sgd"'
                 yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
 
     def _broken_symmetric(self, model: SymmetricRelu) -> Iterator[Broken]:
@@ -171,9 +171,8 @@ class Scenario(Section):
         """What a network of fixed gates cannot have. given: that it is not for these, in words."""
         reads = ("model.kind",)
         for key, flow in self.flows():
-            if not flow.descends:
-                descent = f'"gradient_flow" is {given}; use "gradient_descent" or "sgd"'
-                yield Broken(f"{key}.method", descent, reads)
+            if flow.engine == "numba":
+                yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
             goals = {"alignment", "kkt"} & flow.until.goals.keys()
             yield from (Broken(f"{key}.until.{name}", given, reads) for name in sorted(goals))
         if self.evaluate.limit:

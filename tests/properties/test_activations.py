@@ -34,8 +34,7 @@ log_norms = st.floats(-30, 5)
 
 
 def build(model: dict) -> Activation:
-    descent = {"method": "gradient_descent", "step": 1.0, "iterations": 1}
-    section = flowsim.loads("", overrides={"model": model, "flow": descent}).model
+    section = flowsim.loads("", overrides={"model": model}).model
     return ACTIVATIONS[section.activation](section)
 
 

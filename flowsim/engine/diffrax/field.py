@@ -23,16 +23,20 @@ from ...problem.networks import Activation
 
 
 class Data(NamedTuple):
-    """The arrays of the problem on the device. inputs (n', r), of the type that products have; the rest (n',)."""
+    """The arrays of the problem on the device. inputs (n', r), of the type that products have; targets, weight (n',); gate
+    (m, n'): what responses are multiplied with, where gates are fixed."""
 
     inputs: jax.Array
     targets: jax.Array
     weight: jax.Array
+    gate: jax.Array | None = None
 
     @classmethod
     def of(cls, reduced: Reduced, precision: str = "float64") -> Data:
         inputs = jnp.asarray(reduced.inputs, jnp.float32 if precision == "mixed" else jnp.float64)
-        return cls(inputs, jnp.asarray(reduced.targets), jnp.asarray(reduced.sample_weight))
+        gates = reduced.problem.gates
+        gate = None if gates is None else jnp.asarray(gates.at(reduced.inputs).T)
+        return cls(inputs, jnp.asarray(reduced.targets), jnp.asarray(reduced.sample_weight), gate)
 
     def project(self, direction: jax.Array) -> jax.Array:
         """(m, n'): <u_j, x_i> for unit directions (m, r)."""
@@ -123,7 +127,8 @@ class Network:
         return -share * self.loss.relative_derivative(outputs, data.targets, jnp)
 
     def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
-        return self.activation.response(data.project(direction), log_norm[:, None], jnp)
+        response, slope = self.activation.response(data.project(direction), log_norm[:, None], jnp)
+        return (response, slope) if data.gate is None else (response * data.gate, slope * data.gate)
 
     def _sum(self, response: jax.Array, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
         factor = ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)

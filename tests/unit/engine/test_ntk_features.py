@@ -184,10 +184,37 @@ def test_what_a_run_says_of_itself_is_what_its_classifier_does():
     assert not {"output_weight", "active_fraction", "cluster_mass"} & set(tree.data_vars)
 
 
+@pytest.mark.parametrize("coordinates", ["cartesian", "polar"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.4])
+def test_the_flow_of_least_squares_is_the_exponential_of_the_kernel(coordinates, smoothing):
+    keys = {"data.samples": 20, "loss.kind": "square", "model.smoothing": smoothing, "observe.snapshots": 3}
+    flow = {"rtol": 1e-9, "until": {"time": 6.0}, "coordinates": coordinates}
+    scenario = flowsim.loads(TEXT, overrides={**keys, "flow": flow})
+    tree, problem = flowsim.run(scenario), flowsim.build(scenario)
+    features = (problem.gates.at(problem.inputs)[:, :, None] * problem.inputs[:, None, :]).reshape(20, -1)
+    rates, axes = np.linalg.eigh(features @ features.T / 20)
+    start = axes.T @ (features @ problem.hidden.ravel() - problem.targets)
+    for index, time in enumerate(tree["snapshot"].values):
+        left = np.where(rates > 1e-12, -np.expm1(-rates * time) / np.where(rates > 1e-12, rates, 1.0), time)
+        expected = problem.hidden.ravel() - features.T @ (axes @ (left * start)) / 20
+        assert trained(tree)[index].ravel() == pytest.approx(expected, abs=1e-7)
+
+
+def test_on_the_loss_clock_the_flow_is_the_same():
+    def flown(clock):
+        flow = {"rtol": 1e-9, "until": {"time": 50.0}, "clock": clock}
+        return flowsim.run(flowsim.loads(TEXT, overrides={"data.samples": 10, "model.threshold": 0.3, "flow": flow}))
+
+    fast, slow = flown("loss"), flown("time")
+    assert trained(fast)[-1] == pytest.approx(trained(slow)[-1], abs=1e-6)
+    assert slow["loss"].values[-1] < 0.2 * slow["loss"].values[0]
+
+
 @pytest.mark.parametrize(
     ("keys", "key"),
     [
-        ({}, "stage[0].method"),
+        ({}, "stage[0].attack"),
+        ({"stage": [{"name": "a", "engine": "numba"}]}, "stage[0].engine"),
         ({"loss.regularizer": {"square": 0.1}}, "loss.regularizer"),
         ({"evaluate.limit": True}, "evaluate.limit"),
         ({"evaluate.distance": {}}, "evaluate.distance"),
@@ -198,7 +225,7 @@ def test_what_a_run_says_of_itself_is_what_its_classifier_does():
     ],
 )
 def test_what_it_cannot_have_is_refused(keys, key):
-    part = {**GD, "iterations": 3} if keys else {"until": {"time": 1.0}}
+    part = {**GD, "iterations": 3} if keys else {"until": {"time": 1.0}, "attack": FGM}
     with pytest.raises(flowsim.ScenarioError) as refused:
         stages(part, **keys)
     assert key in [issue.key for issue in refused.value.issues]
