@@ -336,7 +336,7 @@ def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: 
     """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
     clock, counts = state.clock, state.counts
     time = clock[TIME]
-    counts[LOSS_CLOCK], counts[GOES_OVER] = 1, 0
+    counts[LOSS_CLOCK], counts[GOES_OVER], counts[INEXACT] = 1, 0, 0
     clock[LOSS_CLOCK_FROM], clock[LOG_TIME] = time, log(time)
     evaluate(state.y, state.ahead, tableau.stages - 1, 0.0, network, data, state, work)
     _arrive(network, data, tableau, aims, state, work)
