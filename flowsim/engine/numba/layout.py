@@ -33,9 +33,12 @@ CLOCKS = 20
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 # LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
 # PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side; GOES_OVER: whether the loss clock
-# is to run from the step after all samples are on their own side; SEPARATED: they are
-LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED = range(10, 17)
-COUNTERS = 17
+# is to run from the step after all samples are on their own side; SEPARATED: they are; PIECED: pieces are those of the last
+# step
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED, PIECED = range(10, 18)
+COUNTERS = 18
+#: A step within which the loss falls by much is that many cubics for the log of dt/ds.
+PIECES = 4
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")
@@ -194,7 +197,8 @@ class State(NamedTuple):
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
-    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
+    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps. pieces (2, PIECES + 1): log of dt/ds
+    and its slope at even places of the last step.
     """
 
     y: Floats
@@ -217,6 +221,7 @@ class State(NamedTuple):
     guard: Floats
     guard_count: Integers
     mode: Floats
+    pieces: Floats
 
     @classmethod
     def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
@@ -245,6 +250,7 @@ class State(NamedTuple):
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
             mode=np.zeros((rows, entries)),
+            pieces=np.zeros((2, PIECES + 1)),
         )
 
 
