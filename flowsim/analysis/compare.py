@@ -14,9 +14,10 @@ import xarray as xr
 from ..errors import UsageError
 from ..problem.data.samples import Booleans, Floats, Integers
 from ..results import open
+from ..results.layout import snapshot_index
 from ..scenario import Scenario
 
-#: Two instants this close, relative to the end of what is compared, are the same.
+#: Two instants this close, relative to the end of what is compared, are the same. (Of logarithms, to 1 where that is less.)
 SAME_INSTANT = 1e-9
 
 #: name -> what is compared
@@ -39,18 +40,23 @@ def compare(a: Result, b: Result) -> xr.Dataset:
     (time). Where `b` has kept the same instant its values are taken as they are; elsewhere its cosines, log norms, output
     weights and log loss are interpolated linearly between its neighbouring instants, and the coordinate `interpolated` is
     true. Along `snapshot`, the instants at which both have kept their weights: `angle` and `relative_weight_distance`
-    (snapshot, neuron); biases are entries of the weights. What one of the two has not kept is left out.
+    (snapshot, neuron); biases are entries of the weights. Where a time of either is no float any more, instants are found,
+    and `b` is interpolated, by `log10_time`, which is then a coordinate. What one of the two has not kept is left out.
     Raises UsageError where the two are not of the same neurons on the same data.
     """
     with _opened(a) as first, _opened(b) as second:
         _check_comparable(first, second)
         one, other = first.to_dataset(), second.to_dataset()
-        instants = Instants.of(one["time"].values, other["time"].values)
+        logarithms = not (np.isfinite(one["time"]).all() and np.isfinite(other["time"]).all())
+        instants = _common(one, other, "time", logarithms)
         time = one["time"][instants.place]
         found = xr.Dataset(coords={"time": time, "interpolated": ("time", instants.interpolated)})
         if "iteration" in one.coords:
             found = found.assign_coords(iteration=one["iteration"][instants.place])
-        found = found.assign(_along_time(one, other, instants)).assign(_at_snapshots(one, other))
+        if logarithms:
+            found = found.assign_coords(log10_time=("time", _log10(one, "time")[instants.place]))
+            found["log10_time"].attrs = {"long_name": "log10 of flow time", "units": "1"}
+        found = found.assign(_along_time(one, other, instants)).assign(_at_snapshots(one, other, logarithms))
         for name, variable in found.data_vars.items():
             variable.attrs = {"long_name": MEANINGS[str(name)], "units": "1"}
         found["interpolated"].attrs = {"long_name": "whether b is interpolated at this instant", "units": "1"}
@@ -67,9 +73,10 @@ class Instants:
     share: Floats
 
     @classmethod
-    def of(cls, first: Floats, second: Floats) -> Instants:
+    def of(cls, first: Floats, second: Floats, least: float = 0.0) -> Instants:
+        """least: what closeness is relative to where the end is nearer to 0."""
         end = min(first[-1], second[-1])
-        near = SAME_INSTANT * end
+        near = SAME_INSTANT * max(abs(end), least)
         place = np.flatnonzero(first <= end + near)
         time = first[place]
         below = np.clip(np.searchsorted(second, time, side="right") - 1, 0, max(len(second) - 2, 0))
@@ -89,6 +96,24 @@ class Instants:
         low, high = values[self.below], values[np.minimum(self.below + 1, len(values) - 1)]
         with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
             return np.where(share == 0, low, np.where(share == 1, high, (1 - share) * low + share * high))
+
+
+def _common(one: xr.Dataset, other: xr.Dataset, along: str, logarithms: bool) -> Instants:
+    """The instants of one run along `time` or `snapshot` within the span of both."""
+    if not logarithms:
+        return Instants.of(one[along].values, other[along].values)
+    first, second = _log10(one, along), _log10(other, along)
+    earliest = min(values[np.isfinite(values)].min(initial=0.0) for values in (first, second)) - 1.0
+    return Instants.of(np.maximum(first, earliest), np.maximum(second, earliest), least=1.0)
+
+
+def _log10(run: xr.Dataset, along: str) -> Floats:
+    """log10 of the times along `time` or `snapshot`; -inf at time 0."""
+    kept = {"time": "log10_time", "snapshot": "snapshot_log10_time"}[along]
+    if kept in run.coords:
+        return np.asarray(run[kept].values, dtype=float)
+    with np.errstate(divide="ignore"):
+        return np.log10(run[along].values)
 
 
 def _along_time(one: xr.Dataset, other: xr.Dataset, instants: Instants) -> dict[str, xr.Variable]:
@@ -116,11 +141,11 @@ def _along_time(one: xr.Dataset, other: xr.Dataset, instants: Instants) -> dict[
     return found
 
 
-def _at_snapshots(one: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
+def _at_snapshots(one: xr.Dataset, other: xr.Dataset, logarithms: bool) -> xr.Dataset:
     """Angles and distances where both have kept their weights."""
     if "direction" not in one or "direction" not in other:
         return xr.Dataset()
-    instants = Instants.of(one["snapshot"].values, other["snapshot"].values)
+    instants = _common(one, other, "snapshot", logarithms)
     common = np.flatnonzero(~instants.interpolated)
     mine, theirs = instants.place[common], instants.below[common] + (instants.share[common] == 1)
     first, second = _directions(one, mine), _directions(other, theirs)
@@ -129,6 +154,8 @@ def _at_snapshots(one: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     found = xr.Dataset(
         {"angle": (dims, 2 * np.arcsin(np.minimum(chord / 2, 1.0)))}, {"snapshot": one["snapshot"][mine]}
     )
+    if logarithms:
+        found = found.assign_coords(snapshot_log10_time=("snapshot", _log10(one, "snapshot")[mine]))
     if "log_norm" in one and "log_norm" in other:
         growth = _log_norm(one, mine) - _log_norm(other, theirs)
         with np.errstate(over="ignore"):
@@ -146,7 +173,7 @@ def _directions(run: xr.Dataset, places: Integers) -> Floats:
 
 
 def _log_norm(run: xr.Dataset, places: Integers) -> Floats:
-    return run["log_norm"].sel(time=run["snapshot"].values[places]).values
+    return np.asarray(run["log_norm"].values[snapshot_index(run)[places]])
 
 
 def _check_comparable(first: xr.DataTree, second: xr.DataTree) -> None:

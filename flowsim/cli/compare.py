@@ -44,7 +44,9 @@ def _run(path: str, tree: Any) -> dict[str, Any]:
     attributes = tree.attrs
     size = f"step {attributes['step']:g}" if "step" in attributes else f"rtol {attributes['rtol']:g}"
     integrated = f"{attributes['engine']} {attributes['solver']}, {size}"
-    return {"path": path, "title": attributes["title"], "integrated": integrated, "end": float(tree["time"][-1])}
+    end = finite(tree["time"][-1])
+    told = {"path": path, "title": attributes["title"], "integrated": integrated, "end": end}
+    return told if end is not None else {**told, "log10_end": float(tree["log10_time"][-1])}
 
 
 def _facts(found: Any) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _facts(found: Any) -> dict[str, Any]:
     }
     if facts["only_common"]:
         found = found.isel(time=common)
-    facts["end"] = float(found["time"][-1])
+    facts |= _instant(found, "time", -1, "end")
     for name in PER_NEURON:
         if name in found and found[name].size:
             along = str(found[name].dims[0])
@@ -72,7 +74,7 @@ def _facts(found: Any) -> dict[str, Any]:
             facts[name] = {
                 "worst": finite(size[place, neuron]),
                 "neuron": int(neuron),
-                "time": float(found[along][place]),
+                **_instant(found, along, place, "time"),
                 "median_at_end": finite(np.median(size[-1])),
                 "worst_at_end": finite(size[-1].max()),
             }
@@ -82,23 +84,37 @@ def _facts(found: Any) -> dict[str, Any]:
             furthest = int(np.nan_to_num(np.abs(np.log(ratio)), nan=np.inf).argmax())
         facts["loss_ratio"] = {
             "worst": finite(ratio[furthest]),
-            "time": float(found["time"][furthest]),
+            **_instant(found, "time", furthest, "time"),
             "at_end": finite(ratio[-1]),
         }
     return facts
+
+
+def _instant(found: Any, along: str, place: int, name: str) -> dict[str, Any]:
+    """An instant as a fact of this name, with log10 of it where instants are compared by that."""
+    logarithms = {"time": "log10_time", "snapshot": "snapshot_log10_time"}[along]
+    told: dict[str, Any] = {name: finite(found[along][place])}
+    return told | ({f"log10_{name}": finite(found[logarithms][place])} if logarithms in found.coords else {})
+
+
+def _time(facts: dict[str, Any], name: str) -> str:
+    """An instant in words."""
+    if facts[name] is None:
+        return f"1e{facts[f'log10_{name}']:.6g}"
+    return f"{facts[name]:.6g}"
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = []
     for name in ("a", "b"):
         run = facts[name]
-        lines.append(f"{name:<12} {run['path']}: {run['integrated']}, to time {run['end']:g}")
+        lines.append(f"{name:<12} {run['path']}: {run['integrated']}, to time {_time(run, 'end')}")
     common, instants = facts["common"], facts["instants"]
     if facts["only_common"]:
         left_out = f"; the other {instants - common} of a are left out" if common < instants else ""
-        lines.append(f"instants     {common} that both have kept, up to time {facts['end']:g}{left_out}")
+        lines.append(f"instants     {common} that both have kept, up to time {_time(facts, 'end')}{left_out}")
     else:
-        lines.append(f"instants     {instants} of a, up to time {facts['end']:g}")
+        lines.append(f"instants     {instants} of a, up to time {_time(facts, 'end')}")
         lines.append(
             f"warning      at {instants - common} of them b is interpolated linearly between instants of its own"
         )
@@ -108,11 +124,11 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         if name in facts:
             of = facts[name]
             worst, median, last = (_number(of[key]) for key in ("worst", "median_at_end", "worst_at_end"))
-            lines.append(f"{name:<26} {worst:>12} {of['neuron']:>8} {of['time']:>12.6g} {median:>14} {last:>14}")
+            lines.append(f"{name:<26} {worst:>12} {of['neuron']:>8} {_time(of, 'time'):>12} {median:>14} {last:>14}")
     if "loss_ratio" in facts:
         of = facts["loss_ratio"]
         worst, last = _number(of["worst"]), _number(of["at_end"])
-        lines.append(f"{'loss_ratio':<26} {worst:>12} {'':>8} {of['time']:>12.6g} {'':>14} {last:>14}")
+        lines.append(f"{'loss_ratio':<26} {worst:>12} {'':>8} {_time(of, 'time'):>12} {'':>14} {last:>14}")
     return lines
 
 

@@ -60,3 +60,17 @@ def test_what_cannot_be_compared_exits_2_with_every_reason(flowsim, results):
     assert answer.err == ("these two cannot be compared: a has 6 neurons and b has 5; they have different data\n")
     assert flowsim("compare", "flow.nc", "missing.nc").code == 2
     assert flowsim("compare", "flow.nc").code == 2
+
+
+def test_instants_beyond_the_largest_float_are_written_as_powers_of_ten(flowsim):
+    options = ["--set", 'loss.kind="exponential"', "--set", "flow.until={ log10_loss = -400 }"]
+    options += ["--set", 'observe.spacing="log"']
+    assert flowsim("run", "a.toml", "-o", "coarse.nc", *options, "--set", "flow.rtol=1e-4").code == 0
+    assert flowsim("run", "a.toml", "-o", "fine.nc", *options).code == 0
+    answer = flowsim("compare", "coarse.nc", "fine.nc")
+    assert (answer.code, answer.err) == (0, "")
+    assert ", to time 1e4" in answer.out.splitlines()[0]
+    assert "inf" not in answer.out
+    facts = json.loads(flowsim("compare", "coarse.nc", "fine.nc", "--json").out)
+    assert facts["end"] is None
+    assert 308 < facts["log10_end"] < 500

@@ -2,8 +2,8 @@
 
 g = (1 - L/2) log(1 + |theta|^2) for a network whose output is homogeneous of degree L in what is trained: then log|theta|
 moves with s at a rate of order 1, however small the loss has become. Flow time is kept as its logarithm. Where phi
-changes little within a step of a pair, time is integrated by the pair like any other part of the state; elsewhere from the
-cubic with phi's values and slopes at both ends.
+changes little within a step of a pair, time is integrated by the pair like any other part of the state; elsewhere from
+cubics with phi's values and slopes at their ends: of a step of a pair from several, one after the other.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .layout import (
     END_SLOPE,
     LENGTH,
     LOG_SPEED,
+    PIECED,
+    PIECES,
     TIME,
     Data,
     Network,
@@ -104,6 +106,8 @@ def log_time_inside(part: float, tableau: Tableau, state: State, work: Work) -> 
             if weight != 0.0:
                 total += weight * exp((work.log_speed[stage] if stage > 0 else begin) - begin)
         return log_add(clock[BEGIN_LOG_TIME], log(clock[LENGTH] * total) + begin)
+    if state.counts[PIECED]:
+        return _log_time_of_pieces(part, state)
     length = clock[TIME] - clock[BEGIN]
     return log_time_of_cubic(min(part * clock[LENGTH] / length, 1.0), length, clock[LOG_SPEED], clock[END_SLOPE], state)
 
@@ -113,6 +117,19 @@ def by_pair(tableau: Tableau, state: State, work: Work) -> bool:
     """Whether time is integrated by the pair in the last step."""
     change = work.log_speed[tableau.stages - 1] - state.clock[BEGIN_LOG_SPEED]
     return not tableau.chebyshev and abs(change) < SMOOTH
+
+
+@compiled
+def _log_time_of_pieces(part: float, state: State) -> float:
+    speed, slope, length = state.pieces[0], state.pieces[1], state.clock[LENGTH] / PIECES
+    log_time = state.clock[BEGIN_LOG_TIME]
+    for piece in range(PIECES):
+        covered = min(part * PIECES - piece, 1.0)
+        if covered > 0.0:
+            first, last = length * slope[piece], length * slope[piece + 1]
+            gone = _log_integral(covered, speed[piece], speed[piece + 1], first, last)
+            log_time = log_add(log_time, log(length) + gone)
+    return log_time
 
 
 @compiled

@@ -7,11 +7,27 @@ from math import exp
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .clock import log_time_of_cubic, slope_of
+from .clock import by_pair, log_time_of_cubic, slope_of
 from .compiled import compiled
 from .control import add, combine
 from .field import dot, evaluate, norm_of
-from .layout import BEGIN, DENSE, LENGTH, TIME, WALKS, Data, Network, State, Work
+from .layout import (
+    BEGIN,
+    BEGIN_LOG_SPEED,
+    BEGIN_SLOPE,
+    DENSE,
+    END_SLOPE,
+    LENGTH,
+    LOG_SPEED,
+    PIECED,
+    PIECES,
+    TIME,
+    WALKS,
+    Data,
+    Network,
+    State,
+    Work,
+)
 from .tableau import Tableau
 
 #: Newton's steps towards an instant of time, how near they come, and where they look first of all.
@@ -114,6 +130,27 @@ def locate(
         part += (log_time - found) / (state.clock[LENGTH] * exp(log_speed - found))
         part = min(max(part, LEAST_PART), made)
     return part
+
+
+@compiled
+def look_inside(network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
+    """Log of dt/ds and its slope at even places of the last step of a pair, where they change by much within it."""
+    clock, counts, last = state.clock, state.counts, tableau.stages - 1
+    counts[PIECED] = not tableau.chebyshev and not by_pair(tableau, state, work)
+    if not counts[PIECED]:
+        return
+    densify(network, data, tableau, state, work)
+    outputs, at_end = work.outputs.copy(), work.log_speed[last]
+    speed, slope = state.pieces[0], state.pieces[1]
+    speed[0], slope[0] = clock[BEGIN_LOG_SPEED], clock[BEGIN_SLOPE]
+    speed[PIECES], slope[PIECES] = clock[LOG_SPEED], clock[END_SLOPE]
+    for piece in range(1, PIECES):
+        interpolate(piece / PIECES, tableau, state, work.stage)
+        normalise(0, len(work.stage), work.stage, network)
+        evaluate(work.stage, work.estimate[0], last, 0.0, network, data, state, work)
+        rising, falling = slope_of(work.stage, work.estimate[0], network, data)
+        speed[piece], slope[piece] = work.log_speed[last], rising - falling
+    work.outputs[:], work.log_speed[last] = outputs, at_end
 
 
 @compiled

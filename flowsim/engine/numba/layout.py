@@ -36,12 +36,15 @@ CLOCKS = 20
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 # LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
 # PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side; GOES_OVER: whether the loss clock
-# is to run from the step after all samples are on their own side; SEPARATED: they are
-LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED = range(10, 17)
+# is to run from the step after all samples are on their own side; SEPARATED: they are; PIECED: pieces are those of the last
+# step
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED, PIECED = range(10, 18)
 # WALKS: neurons that an event turned off the last step's path; UPDATES: velocities of one neuron alone; INEXACT: whether
 # `ahead` has what neurons that were turned off change for the others still to be seen
-WALKS, UPDATES, INEXACT = range(17, 20)
-COUNTERS = 20
+WALKS, UPDATES, INEXACT = range(18, 21)
+COUNTERS = 21
+#: A step within which the loss falls by much is that many cubics for the log of dt/ds.
+PIECES = 4
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")
@@ -200,7 +203,8 @@ class State(NamedTuple):
     which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
-    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
+    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps. pieces (2, PIECES + 1): log of dt/ds
+    and its slope at even places of the last step.
     walk_row (W,): neurons that went on by themselves in the last step, walk_part (W,): from which part of it to its end;
     walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S):
     where they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
@@ -226,6 +230,7 @@ class State(NamedTuple):
     guard: Floats
     guard_count: Integers
     mode: Floats
+    pieces: Floats
     walk_row: Integers
     walk_part: Floats
     walk_y: Floats
@@ -263,6 +268,7 @@ class State(NamedTuple):
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
             mode=np.zeros((rows, entries)),
+            pieces=np.zeros((2, PIECES + 1)),
             walk_row=np.zeros(walks, dtype=np.int64),
             walk_part=np.zeros(walks),
             walk_y=np.zeros((walks, entries)),

@@ -12,7 +12,7 @@ from .chebyshev import STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry, inlined
 from .control import all_aligned, least_size, relative, step_error
-from .dense import advanced, densify, interpolate, locate, normalise, settle, time_there
+from .dense import advanced, densify, interpolate, locate, look_inside, normalise, settle, time_there
 from .field import evaluate
 from .formulas import all_right, log_loss
 from .gates import choose_kept, gates_misfit, turn
@@ -47,6 +47,7 @@ from .layout import (
     LOSS_CLOCK_FROM,
     METHOD,
     PATIENCE,
+    PIECED,
     RATE,
     REACHED,
     READING,
@@ -173,7 +174,7 @@ def inside(
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
     log_time = reading * LOG_10 if aims.reading == BY_LOG10_TIME else log(reading)
-    smooth = by_pair(tableau, state, work)
+    smooth = by_pair(tableau, state, work) or state.counts[PIECED]
     if not state.counts[LOSS_CLOCK]:
         time = reading if aims.reading == BY_TIME else exp(log_time)
         part = (time - clock[BEGIN]) / clock[LENGTH]
@@ -315,8 +316,10 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     counts[ACCEPTED] += 1
     _arrive(network, data, tableau, aims, state, work)
     if counts[LOSS_CLOCK]:
+        counts[PIECED] = 0
         if not event:
             clock[END_SLOPE] = clock[SPEED_SLOPE]
+            look_inside(network, data, tableau, state, work)
         made = (clock[TIME] - clock[BEGIN]) / clock[LENGTH] if event else 1.0
         clock[LOG_TIME] = log_time_inside(made, tableau, state, work)
         clock[FLOW_TIME] = exp(clock[LOG_TIME])

@@ -41,6 +41,40 @@ def test_a_run_is_at_no_distance_from_itself(flow):
         np.testing.assert_array_equal(variable, 1.0 if name == "loss_ratio" else 0.0, err_msg=str(name))
 
 
+@pytest.fixture(scope="module")
+def far(small) -> dict[float, xr.DataTree]:
+    """Two runs beyond the largest float, by their tolerance."""
+    shared = {"loss__kind": "exponential", "flow__until": {"log10_loss": -600.0}, "observe__spacing": "log"}
+    return {rtol: flowsim.run(small(**shared, flow__rtol=rtol, observe__snapshots="all")) for rtol in (1e-6, 1e-7)}
+
+
+def test_where_time_is_no_float_runs_are_compared_by_its_logarithm(far):
+    coarse, fine = far.values()
+    assert np.isinf(coarse["time"][-1])
+    found = flowsim.compare(coarse, fine)
+    both = found.isel(time=~found["interpolated"].values)
+    assert both.sizes["time"] > 10
+    assert both["log10_time"][-1] > 308
+    assert found["snapshot_log10_time"][-1] > 308
+    np.testing.assert_array_equal(both["log10_time"], np.intersect1d(both["log10_time"], fine["log10_time"]))
+    # what was kept at one instant is close, and what is interpolated is no further than the interpolation lets it be
+    assert both["cosine_difference"].max() < 1e-3
+    assert np.abs(both["log_norm_difference"]).max() < 1e-3
+    assert found["angle"].max() < 1e-3
+    assert found["relative_weight_distance"].max() < 1e-3
+    assert np.isfinite(found["log_norm_difference"]).all()
+    itself = flowsim.compare(fine, fine)
+    assert not itself["interpolated"].any()
+    assert itself["angle"].max() == 0 == np.abs(itself["log_norm_difference"]).max()
+
+
+def test_a_run_that_ends_in_time_is_compared_with_one_that_goes_beyond(far, small):
+    near = flowsim.run(small(loss__kind="exponential", observe__snapshots="all"))
+    found = flowsim.compare(near, far[1e-7])
+    assert found["log10_time"][-1] == np.log10(near["time"][-1])
+    assert np.isfinite(found["log_norm_difference"]).all()
+
+
 def test_distances_are_the_same_both_ways(flow, descent):
     one, other = flowsim.compare(flow, descent), flowsim.compare(descent, flow)
     for name in ("cosine_difference", "angle"):
