@@ -152,7 +152,8 @@ def main() -> None:
     )
     print(
         claim(
-            f"{evaluations[0]} evaluations at {short(EVENTS_RTOL[0])} are at most {LONE_EVENT} for each of {events[0]} events",
+            f"{evaluations[0]} evaluations at {short(EVENTS_RTOL[0])} are at most {LONE_EVENT} for each of "
+            f"{events[0]} events",
             evaluations[0] <= LONE_EVENT * events[0],
         )
     )

@@ -20,8 +20,9 @@ COUNTS = ("steps", "rejections", "evaluations", "updates", "events", "step_size"
 class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
     step is possible. finite: the last trial step had finite values. updates: velocities of a single neuron that were
-    evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
-    unseparated: the loss will fall no further although a sample is on the wrong side."""
+    evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the
+    reading by which the schedule goes where that is not the time. unseparated: the loss will fall no further although a
+    sample is on the wrong side."""
 
     time: float
     step_size: float
