@@ -6,7 +6,7 @@ import math
 
 import numba
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -18,6 +18,7 @@ def law(x):
     return normal(x)
 
 
+@settings(deadline=None)  # the first call compiles
 @given(st.floats(-SURE, SURE))
 def test_share_and_density_are_exact_to_rounding(x):
     share, density = law(x)
@@ -28,6 +29,7 @@ def test_share_and_density_are_exact_to_rounding(x):
     assert density == pytest.approx(norm.pdf(x), rel=1e-9)
 
 
+@settings(deadline=None)  # the first call compiles
 @given(st.integers(-int(SURE * DENSE), int(SURE * DENSE) - 1))
 def test_between_two_entries_nothing_jumps(entry):
     middle = (entry + 0.5) / DENSE
