@@ -1,10 +1,11 @@
 """How well a sweep uses the cores: 200 small points on 2 workers.
 
 The work is what a plain loop of flowsim.run takes for these points, reckoned from some of them that are spread evenly.
-In flight: the share of the workers' time, from when there are workers to the last point, in which they ran points; finish:
-wall time over (work / workers), from then on, and with the start of the workers and the dataset at the end. All of these
-suffer where other programs have the cores. What does so less is processor time, of the points, of the workers (with import,
-files, Dask) and of the command itself (scheduler, manifest), over that of the loop.
+In use: the workers' processor time over that of their cores, from when there are workers to the last point; in flight:
+the share of this time in which they ran points, without the files of results; finish: wall time over (work / workers),
+from then on, and with the start of the workers and the dataset at the end. All of these suffer where other programs have
+the cores. What does so less is processor time, of the points, of the workers (with import, files, Dask) and of the command
+itself (scheduler, manifest), over that of the loop.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class Clock:
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
-        self.workers = self.own = 0.0
+        self.started = self.workers = self.own = 0.0
 
     def begin(self, dashboard: str) -> None:
         self.begun = time.monotonic()
+        self.started = self._of_workers()
 
     def show(self, done: int, failed: int, running: int, points: int) -> None:
         now = time.monotonic()
@@ -60,9 +62,13 @@ class Clock:
             return
         self.ended = now
         begun = time.thread_time()
-        times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-        self.workers = max(sum(spent.user + spent.system for spent in times), self.workers)
+        self.workers = max(self._of_workers(), self.workers)
         self.own += time.thread_time() - begun
+
+    @staticmethod
+    def _of_workers() -> float:
+        times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+        return sum(spent.user + spent.system for spent in times)
 
 
 def loop(points: int) -> tuple[float, float]:
@@ -95,10 +101,12 @@ def main() -> None:
     points, of_points = sum(record.seconds for record in records), sum(record.cpu_seconds for record in records)
     print(f"{result.done} of {result.points} points on {options.workers} workers; load {os.getloadavg()[0]:.1f}")
     print(f"wall time {wall:.1f} s, {whole:.1f} s with start and dataset; a plain loop {work:.1f} s")
+    cores = options.workers * wall
     print(
-        f"  in flight {points / (options.workers * wall):.2f} of the time, finish {wall / work * options.workers:.2f} x"
+        f"  cores in use {(clock.workers - clock.started) / cores:.2f} of the time, points in flight {points / cores:.2f}"
     )
-    print(f"  (work / workers), {whole / work * options.workers:.2f} x with start and dataset")
+    print(f"  finish {wall / work * options.workers:.2f} x (work / workers), {whole / work * options.workers:.2f} x")
+    print("  with start and dataset")
     print(f"processor time of the plain loop {processor:.1f} s; of the points {of_points / processor:.2f} x that,")
     print(f"  of the workers {clock.workers / processor:.2f} x, of the command {own / processor:.2f} x")
 

@@ -15,12 +15,12 @@ from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CART
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.report.page.frames import FRAMES, NEURONS, UNIT
-from flowsim.report.page.run import INSTANTS
 from flowsim.report.plots.phase_portrait import MAX_TRAILS
 from flowsim.report.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
+from flowsim.scenario.shipped import shipped, title
 from flowsim.scenario.sweep import MAX_POINTS
 from flowsim.schedule import LOG_SPAN
 from flowsim.theory import CLAIMS
@@ -48,7 +48,6 @@ def constants() -> dict[str, str]:
         "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
         "small_mflop": f"{SMALL / 1e6:g}",
         "report_frames": str(FRAMES),
-        "report_instants": str(INSTANTS),
         "report_neurons": str(NEURONS),
         "report_unit": f"{1 / UNIT:.0e}",
         "smallest_cartesian": f"{SMALLEST_CARTESIAN:g}",
@@ -64,10 +63,16 @@ def write(folder: Path) -> None:
         "coordinates": _table(("coordinate", "dimensions", "meaning"), _described(COORDINATES)),
         "weights": _table(("variable", "dimensions", "meaning"), _described(WEIGHTS)),
         "claims": _table(("claim", "where", "what is measured; what stands for the paper's O(.)", "bound"), _claims()),
+        "shipped": _table(("scenario", "what it is"), _shipped()),
         "numerics": _table(("variable", "meaning"), ((_code(name), _plain(text)) for name, text in NUMERICS.items())),
     }
     for name, lines in pages.items():
         (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _shipped() -> Iterator[tuple[str, ...]]:
+    for name, file in shipped().items():
+        yield _code(name), _plain(title(file))
 
 
 def _observables() -> Iterator[tuple[str, ...]]:

@@ -6,17 +6,22 @@ python docs/picture_frei_vardi_2023.py k4.nc k8.nc k16.nc -o frei_vardi_2023.png
 from __future__ import annotations
 
 import argparse
+from itertools import cycle
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import flowsim
 from flowsim.problem import build, fresh
-from flowsim.report.style import GREY, PALETTE
+from flowsim.report.style import GREY, LINES, PALETTE
 from flowsim.theory import relu_network
-from flowsim.theory.frei_vardi_2023 import Flips, universal_direction
+from flowsim.theory.frei_vardi_2023 import Flips, certified_radius, universal_direction
 
 SAMPLES = 1000
+#: All but this share of the samples have the certified radius that is drawn.
+SHARE = 0.01
+#: Sizes that the axis names.
+SIZES = (0.1, 0.125, 0.2, 0.3, 0.4, 0.5)
 
 
 def main() -> None:
@@ -26,8 +31,8 @@ def main() -> None:
     arguments = parser.parse_args()
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    counts, sizes = [], []
-    for color, path in zip(PALETTE, arguments.runs, strict=False):
+    counts, sizes, robust = [], [], []
+    for color, line, path in zip(PALETTE, cycle(LINES), arguments.runs, strict=False):
         with flowsim.open(path) as tree:
             scenario, limit = flowsim.loads(str(tree.attrs["scenario"])), tree["limit"].to_dataset().load()
         problem = build(scenario)
@@ -37,19 +42,26 @@ def main() -> None:
         flips = Flips(network, test.inputs, test.targets, direction)
         clusters, dimension = problem.centers.shape
         unit = np.linalg.norm(direction) / np.sqrt(dimension)
-        strengths = np.linspace(0, 0.8 / unit, 200)
-        left.plot(strengths * unit, [flips.share(eta) for eta in strengths], color=color, label=f"k = {clusters}")
+        strengths = np.linspace(0, 0.8 / unit, 400)
+        shares = [flips.share(eta) for eta in strengths]
+        left.plot(strengths * unit, shares, line, color=color, label=f"k = {clusters}")
         counts.append(clusters)
         sizes.append(flips.smallest() * unit)
-    left.axvline(1 / 8, color=GREY, linestyle=":", label="radius of the robust network in the paper")
+        radii = certified_radius(test.inputs, test.targets, problem.centers, problem.cluster_label)
+        robust.append(np.quantile(radii, SHARE) / np.sqrt(dimension))
+    left.axvline(1 / 8, color=GREY, linestyle=":", label="radius of a robust network, Theorem 4.1")
     left.set(xlabel="|z| / √d", ylabel="share of fresh samples flipped")
-    left.legend(fontsize="small")
+    right.loglog(counts, robust, "s", color=PALETTE[1], label="certified radius of the robust network over √d")
     right.loglog(counts, sizes, "o", color=PALETTE[0], label="smallest |z| / √d that flips 99 %")
-    line = np.array([min(counts) / 1.3, max(counts) * 1.3])
-    right.loglog(line, 1 / np.sqrt(line), color=GREY, label="1/√k")
-    right.set(xlabel="clusters k", ylabel="|z| / √d")
+    law = np.array([min(counts) / 1.2, max(counts) * 1.2])
+    right.loglog(law, 1 / np.sqrt(law), "--", color=GREY, zorder=1, label="1/√k")
+    right.set(xlabel="clusters k", ylabel="size over √d")
     right.set_xticks(counts, [str(count) for count in counts])
-    right.legend(fontsize="small")
+    right.set_yticks(SIZES, [f"{size:g}" for size in SIZES])
+    right.minorticks_off()
+    for axes in (left, right):
+        axes.grid(alpha=0.25)
+        axes.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     figure.savefig(arguments.output, dpi=150)
 
 

@@ -17,7 +17,7 @@ import flowsim
 
 #: Okabe and Ito's palette, safe for colour-blind readers.
 COLORS, STYLES, MARKERS = ("#0072B2", "#D55E00"), ("-", "--"), ("o", "s")
-QUANTITIES = {"unscaled_distance": "sup |f - F| on the sphere", "final_loss": "loss, per-cluster"}
+QUANTITIES = {"unscaled_distance": "largest |f − F| on the unit sphere", "final_loss": "training loss, per cluster"}
 
 
 def read(folder: str) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
@@ -34,19 +34,21 @@ def slope(alpha: np.ndarray, values: np.ndarray) -> float:
 
 
 def draw(folders: list[str]) -> plt.Figure:
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
     for folder, color, style, marker in zip(folders, COLORS, STYLES, MARKERS, strict=False):
         title, alpha, found = read(folder)
         for axes, (name, label) in zip(panels, QUANTITIES.items(), strict=True):
-            power = slope(alpha, found[name])
-            axes.loglog(alpha, found[name], style, marker=marker, color=color, label=f"{title}: slope {power:.2f}")
-            axes.set(xlabel="alpha", title=label)
-            axes.grid(alpha=0.25, which="both")
+            power, words = slope(alpha, found[name]), title.replace("alpha^-2", "α⁻²")
+            axes.loglog(alpha, found[name], style, marker=marker, color=color, label=f"{words}: slope {power:.2f}")
+            axes.set(xlabel="α, total noise of a sample", ylabel=label)
+            axes.set_xticks(alpha, [f"{value:g}" for value in alpha])
+            axes.minorticks_off()
+            axes.grid(alpha=0.25)
             print(f"{title}, {name}: slope {power:.3f}")
         for row in zip(alpha, *found.values(), strict=True):
             print("  " + "  ".join(f"{value:.4g}" for value in row))
     for axes in panels:
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from .drive import Run, drive, interrupts
 from .engine import Integrator, Report, going_on, make
 from .engine.integrator import COUNTS
+from .engine.rest import Rest
 from .observe import Recorder, Trajectory
 from .prepared import Prepared
 from .results import checkpoint, layout, open
@@ -35,7 +37,7 @@ class Course:
         self._names: list[str] = []
         self._make(None)
         carry = self.integrator.begin()
-        self.run = Run(carry, self._schedule(carry))
+        self.run = self._run(carry)
         self.begun = self._begun(0, 0.0, dict.fromkeys(ADDED, 0), 1) if prepared.scenario.stage else None
 
     def resume(self, output: str | PathLike[str]) -> None:
@@ -49,7 +51,9 @@ class Course:
                     self._earlier, kept = kept.parted(begun.instants)
                     self._names = [str(name) for name in tree["stage"].to_numpy()[: begun.instants]]
                 self._make(begun)
-            self.run = checkpoint.restore(tree, self.integrator)
+            stage = self.begun.stage if self.begun is not None else 0
+            rest = Rest.of(self.parts[stage], self.prepared.reduced, math.nan)
+            self.run = checkpoint.restore(tree, self.integrator, rest)
         self.recorder.restore(kept, drop_last=self.run.loose)
         self.run.loose = False
 
@@ -111,7 +115,7 @@ class Course:
         seconds = self.run.seconds
         self._make(begun)
         carry = self.integrator.begin()
-        self.run = Run(carry, self._schedule(carry), seconds)
+        self.run = self._run(carry, seconds)
 
     def _begun(self, index: int, time: float, counts: dict[str, int], instants: int) -> Begun:
         return Begun(index, time, counts, instants, self.integrator.now(self.run.carry))
@@ -126,7 +130,9 @@ class Course:
         self.integrator: Integrator = make(part, reduced, plan)
         self.recorder = Recorder(part, prepared.setting, prepared.selection, time, counts)
 
-    def _schedule(self, carry: object) -> Schedule:
+    def _run(self, carry: object, seconds: float = 0.0) -> Run:
+        """A stage from its beginning."""
         index = self.begun.stage if self.begun is not None else 0
-        first_step = self.integrator.report(carry).step_size
-        return Schedule.of(self.parts[index], first_step, self.prepared.plans[index].reading)
+        part, first_step = self.parts[index], self.integrator.report(carry).step_size
+        schedule = Schedule.of(part, first_step, self.prepared.plans[index].reading)
+        return Run(carry, schedule, seconds, rest=Rest.of(part, self.prepared.reduced, first_step))

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 from .engine import Integrator, Report, Snapshot
 from .engine.pace import Pace
+from .engine.plan import ENDLESS
+from .engine.rest import Rest
 from .scenario import Scenario
 from .schedule import Schedule
 from .status import Status, judge
@@ -36,18 +38,28 @@ class Recording(Protocol):
     def residual(self) -> float:
         """Of the KKT conditions at the latest kept instant; asked for only where until.kkt is given."""
 
+    @property
+    def log_loss(self) -> float:
+        """log of the loss at the latest kept instant; asked for only where a run may come to rest."""
+
+    @property
+    def separated(self) -> bool:
+        """Whether all samples were on their own side there; asked for only where the run has come to rest."""
+
 
 @dataclass
 class Run:
     """A run under way: all that changes while it is driven, and all that a checkpoint needs beside the recording.
 
-    loose: the last kept instant is where the run stopped, not one of the schedule's.
+    loose: the last kept instant is where the run stopped, not one of the schedule's. rest: what tells whether it has come
+    to rest, where that is to end it.
     """
 
     carry: Any
     schedule: Schedule
     seconds: float = 0.0
     loose: bool = False
+    rest: Rest | None = None
 
 
 def drive(
@@ -77,11 +89,11 @@ def drive(
             report = integrator.report(run.carry)
             pace.note(report.tried - previous.tried, wall.monotonic() - started)
             if run.schedule.every_step and report.steps > previous.steps:
-                recording.keep(integrator.now(run.carry), report)
+                _keep(run, recording, integrator.now(run.carry), report)
             _keep_due(integrator, scenario, run, recording, report)
             run.seconds = before + wall.monotonic() - begun
             progress(report)
-            status = judge(scenario, _at_kkt(scenario, report, recording), run.seconds, stopping())
+            status = judge(scenario, _as_kept(scenario, report, run, recording), run.seconds, stopping())
             if status is not None:
                 break
             if wall.monotonic() - written >= CHECKPOINT_SECONDS:
@@ -93,11 +105,20 @@ def drive(
     return status
 
 
-def _at_kkt(scenario: Scenario, report: Report, recording: Recording) -> Report:
-    """The report, with the goal until.kkt where the latest kept instant has met it."""
-    if not _certified(scenario, recording):
+def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording) -> Report:
+    """The report, with what kept instants say: that the goal until.kkt is met, or that the flow rests."""
+    if _certified(scenario, recording):
+        return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
+    if run.rest is None or not run.rest.settled:
         return report
-    return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
+    unseparated = scenario.loss.kind in ENDLESS and not recording.separated
+    return replace(report, resting=run.rest.settled, unseparated=unseparated)
+
+
+def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) -> None:
+    recording.keep(snapshot, report)
+    if run.rest is not None:
+        run.rest.note(snapshot, recording.log_loss, by_loss=report.loss_clock_from is not None)
 
 
 def _certified(scenario: Scenario, recording: Recording) -> bool:
@@ -111,16 +132,16 @@ def _time_of(report: Report) -> float:
 
 
 def _keep_due(integrator: Integrator, scenario: Scenario, run: Run, recording: Recording, report: Report) -> None:
-    """Keep the scheduled instants up to the time reached, or to the first that meets the goal until.kkt."""
+    """Keep the scheduled instants up to the time reached, or to the first that meets the goal until.kkt or is at rest."""
     while run.schedule.crowded(report.reading):
         recording.thin()
         run.schedule.coarsen()
     while run.schedule.next <= report.reading:
         due = run.schedule.next
         snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
-        recording.keep(snapshot, report)
+        _keep(run, recording, snapshot, report)
         run.schedule.advance()
-        if _certified(scenario, recording):
+        if _certified(scenario, recording) or (run.rest is not None and run.rest.settled):
             break
 
 

@@ -103,7 +103,8 @@ def _result(prepared: Prepared, course: Course, status: Status) -> xr.DataTree:
     known, names = layout.coordinates(prepared.setting), course.names(len(trajectory.time))
     root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem.bias)
     root = layout.with_iterations(root, prepared.scenario, trajectory.numerics["steps"])
-    root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds)
+    clock = course.report.loss_clock_from
+    root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds, clock)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
     groups |= layout.groups(trajectory, known)
     groups["/numerics"].attrs = status_attributes(status)

@@ -51,10 +51,10 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
             "ask for a time or a larger loss, or for a network or data that can be separated",
             3,
         )
-    if report.stalled and math.isinf(report.step_size):
+    if report.resting or (report.stalled and math.isinf(report.step_size)):
         return Status(
             "at_rest",
-            f"the flow came to rest {_where(report)}, before reaching its {_goals(scenario)}",
+            f"{report.resting or 'nothing moves any more'} {_where(report)}, before reaching its {_goals(scenario)}",
             "it will not get there; ask for what it can reach, or for a time",
             3,
         )

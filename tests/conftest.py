@@ -8,30 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from support.sweeps import BASE
 
 import flowsim
 
-SMALL = """
-[data]
-dimension = 12
-positive = 2
-negative = 2
-samples = 24
-noise = { total = 0.2 }
-
-[model]
-width = 6
-
-[init]
-scale = 1e-3
-
-[flow]
-until = { time = 30.0 }
-
-[observe]
-times = 11
-"""
-
+# machines are noisy, and what is compiled compiles in the first example
+settings.register_profile("flowsim", deadline=None)
+settings.load_profile("flowsim")
 
 #: A run, and a flight, of the compiled engine.
 COMPILED = """
@@ -56,6 +40,6 @@ def small() -> Callable[..., flowsim.Scenario]:
     """A scenario of a second or less; keyword `data__samples=8` overrides the key `data.samples`."""
 
     def make(**overrides: Any) -> flowsim.Scenario:
-        return flowsim.loads(SMALL, overrides={key.replace("__", "."): value for key, value in overrides.items()})
+        return flowsim.loads(BASE, overrides={key.replace("__", "."): value for key, value in overrides.items()})
 
     return make

@@ -24,6 +24,9 @@ AMPLIFIED = 0.5
 #: Cosines with opposite centres add up to no more than this.
 ROUNDING = 1e-6
 
+#: Larger logarithms of times are shown themselves.
+FAR = 100.0
+
 #: What phases are found from -> its dimensions, beside `seed` in an ensemble.
 NEEDED = {
     "cosine": ("time", "neuron", "cluster"),
@@ -46,7 +49,7 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
     """The instants of a trajectory that its variables allow, along dimension `phase`; of an ensemble, also along `seed`.
 
     instant: the first saved time of the phase's condition, NaN where the run does not reach it; those in PARTICULAR are
-    left out there.
+    left out there. log10_instant: its log10, of a run on the loss clock, whose times may be inf.
     definition: the condition in words, thresholds included.
     """
     definitions = _definitions(aligned, converged)
@@ -59,8 +62,8 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
     }
     members = range(trajectory.sizes["seed"]) if ensemble else [...]
     found = [
-        _instants(
-            trajectory["time"].values,
+        _places(
+            trajectory.sizes["time"],
             {name: values[member] if values.ndim > len(NEEDED[name]) else values for name, values in needed.items()},
             aligned,
             converged,
@@ -68,15 +71,22 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
         for member in members
     ]
     names = [name for name in definitions if _is_there(name, found)]
-    instant = np.array([[instants.get(name, np.nan) for instants in found] for name in names]).reshape(-1, len(found))
+    places = np.array([[one.get(name, np.nan) for one in found] for name in names]).reshape(-1, len(found))
+    clocks = {"instant": ("time", "first time of the phase")}
+    if "log10_time" in trajectory.coords:
+        clocks["log10_instant"] = ("log10_time", "log10 of the first time of the phase")
+    dims = ("phase", "seed") if ensemble else ("phase",)
     coordinates = {"seed": trajectory["seed"]} if ensemble and "seed" in trajectory.coords else {}
     return xr.Dataset(
         {
-            "instant": (
-                ("phase", "seed") if ensemble else "phase",
-                instant if ensemble else instant[:, 0],
-                {"long_name": "first time of the phase", "units": "1"},
-            ),
+            **{
+                name: (
+                    dims,
+                    _at(trajectory[clock].values, places if ensemble else places[:, 0]),
+                    {"long_name": words, "units": "1"},
+                )
+                for name, (clock, words) in clocks.items()
+            },
             "definition": (
                 "phase",
                 [definitions[name] for name in names],
@@ -85,6 +95,14 @@ def phases(trajectory: xr.Dataset, aligned: float = ALIGNED, converged: float = 
         },
         {"phase": ("phase", names, {"long_name": "phase", "units": "1"}), **coordinates},
     )
+
+
+def _at(clock: Floats, places: Floats) -> Floats:
+    """The clock at these places, NaN where there is none."""
+    there = ~np.isnan(places)
+    found = np.full(places.shape, np.nan)
+    found[there] = clock[places[there].astype(int)]
+    return found
 
 
 def own_clusters(kept: Mapping[str, Any]) -> Booleans:
@@ -97,8 +115,8 @@ def own_clusters(kept: Mapping[str, Any]) -> Booleans:
 
 
 def _is_there(name: str, found: Sequence[Mapping[str, float]]) -> bool:
-    instants = [instants[name] for instants in found if name in instants]
-    return bool(instants) and not (name in PARTICULAR and np.isnan(instants).all())
+    places = [one[name] for one in found if name in one]
+    return bool(places) and not (name in PARTICULAR and np.isnan(places).all())
 
 
 def _definitions(aligned: float, converged: float) -> dict[str, str]:
@@ -131,41 +149,42 @@ def _definitions(aligned: float, converged: float) -> dict[str, str]:
     }
 
 
-def _instants(time: Floats, kept: dict[str, Floats], aligned: float, converged: float) -> dict[str, float]:
-    """The phases of a single run; those left out for which it has no variables, no neurons or no instants."""
+def _places(instants: int, kept: dict[str, Floats], aligned: float, converged: float) -> dict[str, float]:
+    """The phases of a single run, as indices of kept instants; those left out for which it has no variables, no neurons or
+    no instants."""
     found: dict[str, float] = {}
     observed = {name: values for name, values in kept.items() if NEEDED[name][0] == "time"}
     # of a member of an ensemble that stopped early, the instants at the end are NaN
-    there = [~np.isnan(values).reshape(len(time), -1).all(axis=1) for values in observed.values()]
+    there = [~np.isnan(values).reshape(instants, -1).all(axis=1) for values in observed.values()]
     reached = np.flatnonzero(np.any(there, axis=0)).max(initial=-1) + 1
     if not reached:
         return found
-    time, observed = time[:reached], {name: values[:reached] for name, values in observed.items()}
+    observed = {name: values[:reached] for name, values in observed.items()}
     if "cosine" in observed and observed["cosine"].shape[2]:
         # over a short last axis NumPy's own maximum is slow
         best = np.median(reduce(np.maximum, np.moveaxis(observed["cosine"], 2, 0)), axis=1)
-        found["median_best_alignment"] = _from_then_on(time, best >= aligned)
+        found["median_best_alignment"] = _from_then_on(best >= aligned)
     if "log_norm" in observed:
         doubled = 2 * observed["log_norm"]
         top = doubled.max(axis=1)
         log_mass = top + np.log(np.exp(doubled - top[:, None]).sum(axis=1))
-        found["growth"] = _first(time, log_mass >= log_mass[0] + np.log(GROWN))
+        found["growth"] = _first(log_mass >= log_mass[0] + np.log(GROWN))
     if "log10_loss" in observed:
         log_loss = observed["log10_loss"]
-        found["half_loss"] = _first(time, log_loss <= log_loss[0] - np.log10(2.0))
-        found["convergence"] = _reached(time, log_loss <= log_loss[-1] + np.log10(converged))
+        found["half_loss"] = _first(log_loss <= log_loss[0] - np.log10(2.0))
+        found["convergence"] = _reached(log_loss <= log_loss[-1] + np.log10(converged))
     if "accuracy" in observed:
-        found["separation"] = _from_then_on(time, observed["accuracy"] >= 1)
-    return found | _of_targets(time, kept | observed, aligned)
+        found["separation"] = _from_then_on(observed["accuracy"] >= 1)
+    return found | _of_targets(kept | observed, aligned)
 
 
-def _of_targets(time: Floats, kept: Mapping[str, Any], aligned: float) -> dict[str, float]:
+def _of_targets(kept: Mapping[str, Any], aligned: float) -> dict[str, float]:
     """The phases that targeted neurons tell, and those of their own clusters."""
     found: dict[str, float] = {}
     active, label = kept.get("active_fraction"), kept.get("cluster_label")
     own = own_clusters(kept) if label is not None and "neuron_sign" in kept else None
     if active is not None and own is not None and own.any():
-        found["shared_activation"] = _from_then_on(time, ((active >= 1) | ~own).all(axis=(1, 2)))
+        found["shared_activation"] = _from_then_on(((active >= 1) | ~own).all(axis=(1, 2)))
     target = kept.get("target_cluster", np.zeros(0, dtype=int))
     neurons = np.flatnonzero(target >= 0)
     if "cosine" not in kept or not len(neurons):
@@ -173,28 +192,28 @@ def _of_targets(time: Floats, kept: Mapping[str, Any], aligned: float) -> dict[s
     target, cosine = target[neurons], kept["cosine"]
     of_target = cosine[:, neurons, target]
     median = np.median(of_target, axis=1)
-    found["alignment"] = _from_then_on(time, of_target.min(axis=1) >= aligned)
-    found["median_alignment"] = _from_then_on(time, median >= aligned)
+    found["alignment"] = _from_then_on(of_target.min(axis=1) >= aligned)
+    found["median_alignment"] = _from_then_on(median >= aligned)
     if own is not None:
-        found |= _of_own(time, cosine[:, neurons], own[neurons])
+        found |= _of_own(cosine[:, neurons], own[neurons])
     if label is not None and _is_xor(cosine, label):
-        found["amplification"] = _from_then_on(time, median >= AMPLIFIED)
+        found["amplification"] = _from_then_on(median >= AMPLIFIED)
         if active is not None:
             right = (active[:, neurons, target] >= 1) & (active[:, neurons, target ^ 1] <= 0)
-            found["gate_alignment"] = _from_then_on(time, right.all(axis=1))
+            found["gate_alignment"] = _from_then_on(right.all(axis=1))
     return found
 
 
-def _of_own(time: Floats, cosine: Floats, own: Booleans) -> dict[str, float]:
+def _of_own(cosine: Floats, own: Booleans) -> dict[str, float]:
     """What the cosines (time, neuron, cluster) of targeted neurons with their own centres tell; own (neuron, cluster)."""
     # over a short last axis NumPy's own maximum is slow
     by_cluster, mask = np.moveaxis(cosine, 2, 0).copy(), own.T[:, None]
     largest = np.where(mask, by_cluster, -np.inf).max(axis=0)
     last = np.where(own, cosine[-1], -np.inf).argmax(axis=1)
-    found = {"burn_in": _settled(time, (cosine[:, np.arange(len(own)), last] >= largest).all(axis=1))}
+    found = {"burn_in": _settled((cosine[:, np.arange(len(own)), last] >= largest).all(axis=1))}
     if (own.sum(axis=1) > 1).all():
         smallest = np.where(mask, by_cluster, np.inf).min(axis=0)
-        found["averaging"] = _from_then_on(time, (smallest >= AVERAGED * largest).all(axis=1))
+        found["averaging"] = _from_then_on((smallest >= AVERAGED * largest).all(axis=1))
     return found
 
 
@@ -216,23 +235,31 @@ def target_cosine(trajectory: xr.Dataset) -> xr.DataArray:
     return targeted.isel(cluster=xr.DataArray(targeted["target_cluster"].values, dims="neuron"))
 
 
-def _first(time: Floats, holds: Booleans) -> float:
-    return float(time[holds.argmax()]) if holds.any() else np.nan
+def moment(value: float, logarithm: bool = False, digits: int = 5) -> str:
+    """A time, or that of a logarithm, in words: a power of ten where it is too large to be read."""
+    if logarithm and value > FAR:
+        return f"1e{value:.0f}" if value >= 10**3 else f"1e{value:.{digits}g}"
+    return f"{10**value if logarithm else value:.{digits}g}"
 
 
-def _reached(time: Floats, holds: Booleans) -> float:
+# each of these gives the index of an instant, NaN where there is none
+def _first(holds: Booleans) -> float:
+    return float(holds.argmax()) if holds.any() else np.nan
+
+
+def _reached(holds: Booleans) -> float:
     """As `_from_then_on`, for a condition that did not hold at the start."""
-    return np.nan if holds[0] else _from_then_on(time, holds)
+    return np.nan if holds[0] else _from_then_on(holds)
 
 
-def _settled(time: Floats, holds: Booleans) -> float:
+def _settled(holds: Booleans) -> float:
     """As `_from_then_on`, for a condition that always holds at the last instant: at least one before it has to agree."""
-    return _from_then_on(time, holds) if len(holds) > 1 and holds[-2] else np.nan
+    return _from_then_on(holds) if len(holds) > 1 and holds[-2] else np.nan
 
 
-def _from_then_on(time: Floats, holds: Booleans) -> float:
+def _from_then_on(holds: Booleans) -> float:
     """The first instant from which on the condition holds to the end."""
     if not holds[-1]:
         return np.nan
     broken = np.flatnonzero(~holds)
-    return float(time[broken[-1] + 1 if len(broken) else 0])
+    return float(broken[-1] + 1 if len(broken) else 0)

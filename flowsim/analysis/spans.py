@@ -28,24 +28,32 @@ STAGES = {
 #: A loss with no finite minimum converges for ever: its late phase begins as soon as all margins are positive.
 MARGIN_LOSSES = ("logistic", "exponential", "cross_entropy")
 
+#: Whether by logarithms -> dimension -> the coordinate that has its instants.
+CLOCKS = {
+    False: {"time": "time", "snapshot": "snapshot"},
+    True: {"time": "log10_time", "snapshot": "snapshot_log10_time"},
+}
+
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a trajectory, from one flow time to another."""
+    """A part of a trajectory, from one flow time to another, or from one log10 of it to another."""
 
     name: str
     begin: float
     end: float
 
 
-def spans(trajectory: xr.Dataset) -> tuple[Span, ...]:
+def spans(trajectory: xr.Dataset, logarithms: bool = False) -> tuple[Span, ...]:
     """The consecutive parts of a trajectory, named as in STAGES; empty ones are left out.
+
+    logarithms: they go from one log10 of flow time to another, of a run on the loss clock.
 
     Each ends at the first of its instants in STAGES that the run reaches, and reaches no later than a later part's end. The
     part that follows the last one reached goes on to the end of the run. Of an ensemble, instants are medians over the
     members that reach them.
     """
-    instants = phases(trajectory)["instant"]
+    instants = phases(trajectory)["log10_instant" if logarithms else "instant"]
     if "seed" in instants.dims:
         reached = instants.notnull().any("seed")
         instants = instants.isel(phase=np.flatnonzero(reached.values)).median("seed")
@@ -60,7 +68,7 @@ def spans(trajectory: xr.Dataset) -> tuple[Span, ...]:
             possible = [max(possible[0], found["half_loss"])]
         if possible:
             ends[name] = limit = possible[0]
-    return _consecutive(ends, *map(float, trajectory["time"].values[[0, -1]]))
+    return _consecutive(ends, *map(float, trajectory["log10_time" if logarithms else "time"].values[[0, -1]]))
 
 
 def phase(trajectory: xr.Dataset, name: str, seed: int | None = None) -> xr.Dataset:
@@ -69,14 +77,12 @@ def phase(trajectory: xr.Dataset, name: str, seed: int | None = None) -> xr.Data
     Raises UsageError where there is none of this name.
     """
     run = member(trajectory, seed)
-    there = spans(run)
+    logarithms = "log10_time" in run.coords
+    there = spans(run, logarithms)
     for span in there:
         if span.name == name:
-            part = run.sel(time=slice(span.begin, span.end))
-            if "snapshot" not in run.dims:
-                return part
-            kept = run["snapshot"].values
-            return part.isel(snapshot=np.flatnonzero((kept >= span.begin) & (kept <= span.end)))
+            kept = {dim: run[clock].values for dim, clock in CLOCKS[logarithms].items() if dim in run.dims}
+            return run.isel({dim: np.flatnonzero((at >= span.begin) & (at <= span.end)) for dim, at in kept.items()})
     known = ", ".join(span.name for span in there) or "none"
     if name in STAGES:
         raise UsageError(f'this run has no part "{name}"; it has {known}')

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..scenario import Scenario, load, parse_assignment
@@ -33,12 +34,13 @@ def read_scenario(options: argparse.Namespace) -> Scenario:
 
 
 def is_sweep(result: str) -> bool:
-    """Whether a file is the dataset of a sweep rather than the result of a run. Asked of netCDF4 itself, which crashes
-    where a file is opened as a whole tree and then as a part of it."""
+    """Whether a file is the dataset of a sweep, or a folder that of one, rather than the result of a run. Asked of netCDF4
+    itself, which crashes where a file is opened as a whole tree and then as a part of it."""
     import netCDF4
 
+    path = Path(result)
     try:
-        with netCDF4.Dataset(result) as file:
+        with netCDF4.Dataset(path / "sweep.nc" if path.is_dir() else path) as file:
             return "sweep_keys" in file.ncattrs()
     except OSError:
         return False

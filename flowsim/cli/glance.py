@@ -11,8 +11,10 @@ from typing import Self, TextIO
 import numpy as np
 import xarray as xr
 
+from ..analysis.phases import moment
 from ..problem.data.samples import Floats
 from ..report.summary import evenly, phase_instants, spread
+from ..results.layout import named_by
 
 #: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.
 LEVELS = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
@@ -88,7 +90,7 @@ def over_time(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     chosen = evenly(root.sizes["time"], sheet.columns)
     curves = _curves(root.isel(time=chosen), tree["numerics"].to_dataset().isel(time=chosen))
     last = root.isel(time=-1)
-    end = f"1e{float(last['log10_time']):.6g}" if "log10_time" in root.coords else f"{float(last['time']):.6g}"
+    end = f"1e{float(last['log10_time']):.6g}" if named_by(root) == "log10_time" else f"{float(last['time']):.6g}"
     lines = [f"over time    {float(root['time'][0]):.6g} to {end}"]
     for name, values in curves.items():
         reached = values[~np.isnan(values)]
@@ -123,14 +125,14 @@ def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]
 
     A phase of an ensemble is at the median of the members that reached it. Each has a column of its own.
     """
-    time, logarithms = tree["time"].to_numpy(), "log10_time" in tree.coords
+    time, logarithms = tree["time"].to_numpy(), named_by(tree.to_dataset()) == "log10_time"
     clock = tree["log10_time"].to_numpy()[1:] if logarithms else time
     begin, length = (clock[0], clock[-1] - clock[0]) if len(clock) else (0.0, 0.0)
     reached = {}
-    for name, instants in phase_instants(tree).items():
+    for name, instants in phase_instants(tree["phases"].to_dataset(), logarithms).items():
         there = np.atleast_1d(instants)[~np.isnan(np.atleast_1d(instants))]
-        if logarithms:
-            there = np.log10(np.maximum(there[np.isfinite(there)], time[1]))
+        if logarithms:  # of those at time 0 there is none
+            there = np.maximum(there, begin)
         if len(there) and length > 0:
             reached[name] = float((np.median(there) - begin) / length)
     if not reached:
@@ -143,7 +145,7 @@ def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]
         if place >= 0:
             drawn[place] = marks[name]
     end = f"1e{clock[-1]:.6g}, log scale" if logarithms else f"{time[-1]:.6g}"
-    return [f"  {'':<22} {''.join(drawn)}  {time[int(logarithms)]:.6g} to {end}"], marks
+    return [f"  {'':<22} {''.join(drawn)}  {moment(begin, logarithms, 6)} to {end}"], marks
 
 
 def _apart(shares: list[float], columns: int) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..analysis.phases import moment
 from ..problem.data.samples import Floats
 from ..report.robust import median_radius
 from ..report.summary import COUNTS, QUARTILES, last_values, phase_instants
@@ -43,8 +44,9 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         }
     last = numerics.to_dataset().isel(time=-1)
     return facts | {
-        "time": float(last["time"]),
-        "phases": {name: finite(float(values)) for name, values in phase_instants(tree).items()},
+        "time": finite(float(last["time"])),
+        **({"log10_time": float(tree["log10_time"].to_numpy()[-1])} if "log10_time" in tree.coords else {}),
+        **_reached_at(tree),
         "final": {name: finite(float(values)) for name, values in last_values(tree.to_dataset().isel(time=-1)).items()},
         **{name: int(last[name]) for name in COUNTS if name in last},
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
@@ -64,14 +66,24 @@ def text(tree: xr.DataTree, sheet: Sheet) -> str:
     return sheet.fitted(lines)
 
 
+def _reached_at(tree: xr.DataTree) -> dict[str, dict[str, float | None]]:
+    """The phases of a run, and of one on the loss clock the logarithms of their instants."""
+    found = tree["phases"].to_dataset()
+    phases = {"phases": phase_instants(found)}
+    if "log10_time" in tree.coords:
+        phases["log10_phases"] = phase_instants(found, logarithms=True)
+    return {key: {name: finite(float(values)) for name, values in instants.items()} for key, instants in phases.items()}
+
+
 def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]:
     line, marks = timeline(tree, sheet)
     lines = ["phases"]
-    for name, instant in phase_instants(tree).items():
-        when = "not reached" if np.isnan(instant) else f"{instant:.6g}"
+    logarithms = "log10_time" in tree.coords
+    for name, instant in phase_instants(tree["phases"].to_dataset(), logarithms).items():
+        when = "not reached" if np.isnan(instant) else moment(float(instant), logarithms, 6)
         lines.append(f"{marks.get(name, ''):<2}{name:<22} {when:>12}  {_definition(tree, name)}")
     lines += [*line, *over_time(tree, sheet)]
-    lines.append(f"at time {facts['time']:.6g}")
+    lines.append(f"at time {moment(facts['log10_time' if logarithms else 'time'], logarithms, 6)}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _apart(facts)
     lines += _withstanding(facts)
@@ -209,7 +221,11 @@ def _members(tree: xr.DataTree) -> tuple[Floats, dict[str, Floats], dict[str, Fl
     stop_time = tree["numerics/stop_time"].to_numpy()
     ran = np.flatnonzero(~np.isnan(stop_time))
     final = last_values(tree.children["final"].to_dataset().isel(seed=ran))
-    return stop_time[ran], {name: instants[ran] for name, instants in phase_instants(tree).items()}, final
+    return (
+        stop_time[ran],
+        {name: instants[ran] for name, instants in phase_instants(tree["phases"].to_dataset()).items()},
+        final,
+    )
 
 
 def _reached(instants: Floats) -> int:

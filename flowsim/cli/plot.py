@@ -25,7 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing picture")
     parser.add_argument("--log-time", action="store_true", help="a log axis of time")
-    parser.add_argument("--at", type=float, metavar="TIME", help="flow time of the instant, for cosines and boundary")
+    parser.add_argument(
+        "--at",
+        type=float,
+        metavar="TIME",
+        help="flow time of the instant, on the loss clock its log10; for cosines and boundary",
+    )
     parser.add_argument("--seed", type=int, help="the member of an ensemble")
     parser.add_argument("--by-cluster", action="store_true", help="alignment: a band for each target cluster")
     parser.add_argument(

@@ -62,21 +62,6 @@ class EnsembleBar(Bar):
         self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
 
 
-class SweepBar(Bar):
-    """Shows how many points of a sweep are done, run and have failed; above it, where Dask shows more."""
-
-    def __init__(self) -> None:
-        super().__init__("preparing")
-
-    def begin(self, dashboard: str) -> None:
-        if not self._bar.disable:
-            self.say(f"dashboard: {dashboard}")
-
-    def show(self, done: int, failed: int, running: int, points: int) -> None:
-        text = f"{done} of {points} points, {running} running, {failed} failed"
-        self._draw("sweep", text, (done + failed) / points)
-
-
 class ProgressBar(Bar):
     """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
 
@@ -101,7 +86,7 @@ class ProgressBar(Bar):
         goals = [math.log(until.loss)] if until.loss is not None else []
         goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
         fallen, wanted = self._first_log_loss - log_loss, [max(self._first_log_loss - goal, 1e-12) for goal in goals]
-        if report.log10_time is None:
+        if report.loss_clock_from is None:
             fractions = [fallen / whole for whole in wanted]
         else:  # the loss clock goes like the logarithm of that
             fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(whole) for whole in wanted]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .common import add_json, print_json
+from .common import add_json, is_sweep, print_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("result", metavar="RUN.nc", help="a result of flowsim run")
+    parser.add_argument("result", metavar="RUN.nc", help="a result of flowsim run, or the dataset of a sweep")
     add_json(parser)
 
 
@@ -19,10 +19,25 @@ def execute(options: argparse.Namespace) -> int:
     from .glance import Sheet
     from .page import summary, text
 
+    if is_sweep(options.result):
+        return _of_sweep(options)
     with open(options.result) as result:
         tree = completed(result)
         if options.json:
             print_json(summary(tree))
         else:
             print(text(tree, Sheet.of(sys.stdout)))
+    return 0
+
+
+def _of_sweep(options: argparse.Namespace) -> int:
+    from ..sweep import open_sweep
+    from .glance import Sheet
+    from .sweep_page import summary, text
+
+    with open_sweep(options.result) as dataset:
+        if options.json:
+            print_json(summary(dataset))
+        else:
+            print(text(dataset, Sheet.of(sys.stdout)))
     return 0

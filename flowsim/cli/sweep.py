@@ -30,9 +30,9 @@ def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
     from ..sweep import sweep
-    from .progress import SweepBar
+    from .live import SweepTable
 
-    with SweepBar() as bar:
+    with SweepTable() as table:
         result = sweep(
             scenario,
             options.output,
@@ -40,7 +40,7 @@ def execute(options: argparse.Namespace) -> int:
             scheduler=options.scheduler,
             resume=options.resume,
             overwrite=options.overwrite,
-            watch=bar,
+            watch=table,
         )
     for line in _lines(result):
         say(line)

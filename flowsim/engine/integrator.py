@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -13,15 +14,17 @@ from ..problem.data.samples import Floats
 from .snapshot import Snapshot
 
 #: What a report counts: the numbers that are kept with every instant.
-COUNTS = ("steps", "rejections", "evaluations", "events", "step_size")
+COUNTS = ("steps", "rejections", "evaluations", "updates", "events", "step_size")
 
 
 @dataclass(frozen=True)
 class Report:
     """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
-    step is possible. finite: the last trial step had finite values. events: changes of gates, for fields with jumps.
-    log10_time: where the loss clock runs. clock: the reading by which the schedule goes where that is not the time.
-    unseparated: the loss will fall no further although a sample is on the wrong side."""
+    step is possible. finite: the last trial step had finite values. updates: velocities of a single neuron that were
+    evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the
+    reading by which the schedule goes where that is not the time. unseparated: the loss will fall no further although a
+    sample is on the wrong side. loss_clock_from: the time from which the loss clock has run, where it does. resting: what
+    :class:`flowsim.engine.rest.Rest` has found, in words, or ""."""
 
     time: float
     step_size: float
@@ -31,15 +34,18 @@ class Report:
     reached: str
     stalled: bool
     finite: bool
+    updates: int = 0
     events: int = 0
     log10_time: float | None = None
     clock: float | None = None
     unseparated: bool = False
+    loss_clock_from: float | None = None
+    resting: str = ""
 
     @property
     def reading(self) -> float:
-        """What instants are named by: the time, or the clock where the end's time is unknown and may be no float."""
-        return self.time if self.clock is None else self.clock
+        """What instants are named by: the time, as far as that is a float, or the clock where the end's time is unknown."""
+        return min(self.time, sys.float_info.max) if self.clock is None else self.clock
 
     @property
     def tried(self) -> int:
@@ -55,7 +61,7 @@ class Integrator(Protocol):
 
     def advance(self, carry: Any, stop: float, attempts: int) -> Any:
         """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is
-        possible."""
+        possible. Fewer steps where they take longer than steps usually do."""
 
     def report(self, carry: Any) -> Report: ...
 

@@ -15,12 +15,14 @@ from ..scenario.model import SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
-SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
+SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
 #: The losses that a flow can drive to 0 forever.
 ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
+#: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
+GOING_OVER = "time+loss"
 #: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
 SMALL = 100_000_000
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
@@ -36,9 +38,9 @@ SMALLEST_CARTESIAN = 1e-250
 @dataclass(frozen=True)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
-    follows_sliding: whether the network has a kink and the engine follows its neurons along it. reading: what the
-    schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations: time and iterations at which
-    the flow begins, where others came before it."""
+    follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
+    GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
+    time and iterations at which the flow begins, where others came before it."""
 
     engine: str
     solver: str
@@ -91,7 +93,9 @@ def reading(scenario: Scenario, clock: str) -> str:
     """What instants are named by. Without an end in time, that of the loss clock may be no float."""
     if clock == "time" or scenario.flow.until.time is not None:
         return "time"
-    return "log10_time" if scenario.observe.spacing == "log" else "clock"
+    if scenario.observe.spacing == "log":
+        return "log10_time"
+    return "time" if clock == GOING_OVER else "clock"
 
 
 def _clock(scenario: Scenario) -> tuple[str, str]:
@@ -106,32 +110,40 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
         return "time", "the one for thresholds that change with time"
     if scenario.loss.regularizer.used:
         return "time", "a loss with a regularizer has no limit at infinity"
+    if loss not in ENDLESS:
+        return "time", f"{loss} loss has no limit at infinity"
     late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
-    if loss in ENDLESS and late is not None:
+    if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
-    endless = "until names neither log10_loss nor kkt"
-    return "time", endless if loss in ENDLESS else f"{loss} loss has no limit at infinity"
+    if flow.until.time is not None:
+        return "time", "until names a time"
+    return GOING_OVER, "time until all samples are on their own side; from then on all goes by its logarithm"
 
 
 def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     """Descent is what it is: nothing is to be chosen, but it may be impossible."""
-    flow, samples = scenario.flow, len(reduced.problem.targets)
+    flow, problem, samples = scenario.flow, reduced.problem, len(reduced.problem.targets)
     _check_aligns(scenario, reduced)
     if flow.batch is not None and flow.batch > samples and not flow.fresh:
         raise scenario.error(("flow.batch", f"{flow.batch} samples of {samples}; at most all of them"))
-    if _underflows(reduced.problem):
+    if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
+    if not problem.two_layers and flow.precision == "mixed":
+        raise scenario.error(
+            ("flow.precision", 'descent of networks other than those of two layers computes in "float64"')
+        )
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
+    products = ", matrix products in float32" if flow.precision == "mixed" else ""
     length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
     return Plan(
         engine="descent",
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'compiled ' if reduced.problem.two_layers else ''}iterations; time is step x iteration",
+            f"engine descent: {'compiled ' if problem.two_layers else ''}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
@@ -160,7 +172,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
     if _clock(scenario)[0] == "loss":
-        return "numba", "only this engine has a solver for what becomes stiff on the loss clock"
+        return "numba", "on the loss clock this engine goes over to rkc2 where the flow becomes stiff"
     operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
@@ -169,7 +181,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
 
 def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str, str]:
     stiff, why_stiff = "", ""
-    if engine == "numba" and clock == "loss":
+    if engine == "numba" and clock != "time":
         stiff, why_stiff = THEN_STIFF, "; equalising margins are stiff, and then rkc2 takes over"
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]

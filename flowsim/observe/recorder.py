@@ -32,6 +32,7 @@ NUMERICS = {
     "steps": "accepted solver steps so far",
     "rejections": "rejected solver steps so far",
     "evaluations": "evaluations of the field so far",
+    "updates": "velocities of a single neuron evaluated so far, where an event concerned no other",
     "events": "changes of gates so far: a pair crossed its boundary, began or ended to slide along it",
     "step_size": "solver step size at the instant",
 }
@@ -275,6 +276,13 @@ class Recorder:
     def residual(self) -> float:
         """Of the KKT conditions at the latest kept instant; nan before the first."""
         return self._residual
+
+    @property
+    def separated(self) -> bool:
+        """Whether all samples were on their own side at the latest kept instant."""
+        if self._latest is None:
+            return False
+        return bool((Instant(self.setting, Snapshot.stack([self._latest])).margin > 0).all())
 
     @property
     def log_loss(self) -> float:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from ..analysis.spans import Span, spans
 from ..errors import UsageError
 from ..scenario.explain import nearest
 from .source import Source
@@ -64,14 +63,8 @@ def plot(
     module.draw(axes, found)
     if module.OVER_TIME:
         of_one = source.chosen(options.get("seed"))
-        time_axis(axes, of_one.clock, on_clock(of_one), log_time)
+        time_axis(axes, of_one.clock, of_one.parts, log_time)
     return axes
-
-
-def on_clock(source: Source) -> tuple[Span, ...]:
-    """The parts of a trajectory in the units of its clock."""
-    parts = spans(source.trajectory)
-    return tuple(Span(part.name, source.on_clock(part.begin), source.on_clock(part.end)) for part in parts)
 
 
 def obstacles(result: xr.Dataset | xr.DataTree | Source) -> dict[str, str]:

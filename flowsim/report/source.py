@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,11 @@ import numpy as np
 import xarray as xr
 
 from ..analysis.member import member
+from ..analysis.spans import Span, spans
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
+from ..results.layout import named_by
 from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
@@ -24,16 +26,29 @@ VOID = "void"
 #: Shares of the values below each row of a band.
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
+#: Group -> how a result comes by it.
+MADE_BY = {
+    "robustness": "[evaluate.robustness] in the scenario makes it, or flowsim.robustness of a result that has its weights",
+    "kkt": "runs of homogeneous networks with the logistic or exponential loss have it",
+}
+#: Of a Dataset without a file.
+ALONE = "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
+
 
 @dataclass(frozen=True)
 class Clock:
     """What the instants are called: flow time, its log10 where the flow went by the loss clock, or iterations of descent.
-    index (T,): which kept instants are drawn. logarithms: whether it is log10 of a time, -inf at the start."""
+    name: of the coordinate. index (T,): which kept instants are drawn."""
 
+    name: str
     label: str
     index: Integers
     values: Floats
-    logarithms: bool = False
+
+    @property
+    def logarithms(self) -> bool:
+        """Whether it is log10 of a time, -inf at the start."""
+        return self.name == "log10_time"
 
 
 @dataclass(frozen=True)
@@ -68,17 +83,20 @@ class Bands:
 
 @dataclass(frozen=True)
 class Source:
-    """A result to draw from. groups: the result's other groups; of a file they are found by themselves."""
+    """A result to draw from. groups: the result's other groups; of a file they are found by themselves. by_time: whether
+    descent is drawn over its flow time rather than over its iterations, so that it can stand beside a flow."""
 
     trajectory: xr.Dataset
     groups: Mapping[str, xr.Dataset] = field(default_factory=dict)
+    by_time: bool = False
 
     @classmethod
-    def of(cls, result: xr.DataTree | xr.Dataset) -> Source:
+    def of(cls, result: xr.DataTree | xr.Dataset, by_time: bool = False) -> Source:
         """Of a whole result, or of its root group alone."""
         if isinstance(result, xr.Dataset):
-            return cls(result)
-        return cls(result.to_dataset(), {name: node.to_dataset() for name, node in result.children.items()})
+            return cls(result, by_time=by_time)
+        groups = {name: node.to_dataset() for name, node in result.children.items()}
+        return cls(result.to_dataset(), groups, by_time)
 
     @property
     def is_ensemble(self) -> bool:
@@ -86,7 +104,7 @@ class Source:
 
     def member(self, seed: int | None) -> Source:
         """The source of a single run; see :func:`flowsim.analysis.member.member`."""
-        return Source(member(self.trajectory, seed), self.groups)
+        return replace(self, trajectory=member(self.trajectory, seed))
 
     def chosen(self, seed: int | None) -> Source:
         """The source of a member where a seed is given, else this one."""
@@ -98,27 +116,54 @@ class Source:
         kept = self.trajectory.sizes.get("time", 0)
         if not kept:
             raise UsageError("this result has no instants to draw")
-        name = next(name for name in ("iteration", "log10_time", "time") if name in self.trajectory.coords)
+        iterated = "iteration" in self.trajectory.coords and not self.by_time
+        name = "iteration" if iterated else named_by(self.trajectory)
         index, values = evenly(kept, MAX_INSTANTS), self.trajectory[name].values.astype(float)
-        return Clock(self.label(name), index, values[index], name == "log10_time")
+        return Clock(name, self.label(name), index, values[index])
 
     def on_clock(self, time: float) -> float:
         """A flow time in the units of the clock."""
         if self.clock.logarithms:
             with np.errstate(divide="ignore"):
                 return float(np.log10(time))
-        if "iteration" not in self.trajectory.coords:
-            return time
-        return float(np.interp(time, self.trajectory["time"].values, self.trajectory["iteration"].values))
+        if self.clock.name == "iteration":
+            return float(np.interp(time, self.trajectory["time"].values, self.trajectory["iteration"].values))
+        return time
+
+    @cached_property
+    def parts(self) -> tuple[Span, ...]:
+        """What follows each other in the run, in the units of the clock: its stages, or the parts that its phases tell
+        apart."""
+        if "stage" not in self.trajectory.coords and self.clock.logarithms:
+            return spans(self.trajectory, logarithms=True)
+        found = self._stages() if "stage" in self.trajectory.coords else spans(self.trajectory)
+        return tuple(Span(part.name, self.on_clock(part.begin), self.on_clock(part.end)) for part in found)
+
+    def _stages(self) -> tuple[Span, ...]:
+        time, stage = self.trajectory["time"].values, self.trajectory["stage"].values
+        ends = {str(name): float(time[stage == name][-1]) for name in dict.fromkeys(stage)}
+        begins = (float(time[0]), *ends.values())
+        return tuple(Span(name, begin, end) for (name, end), begin in zip(ends.items(), begins, strict=False))
+
+    def nearest(self, at: float | None, among: Integers | None = None) -> int:
+        """Which of the kept instants, or of those among them, is nearest to a flow time, on the loss clock to its log10.
+
+        The last without a time.
+        """
+        time = self.trajectory["log10_time" if self.clock.logarithms else "time"].values
+        time = time if among is None else time[among]
+        return len(time) - 1 if at is None else int(np.abs(time - at).argmin())
+
+    def when(self, place: int) -> str:
+        """A kept instant in words."""
+        return f"{self.clock.label} {float(self.trajectory[self.clock.name].values[place]):.6g}"
 
     def has(self, name: str) -> bool:
         return name in self.trajectory and 0 not in self.trajectory[name].sizes.values()
 
     def label(self, name: str) -> str:
         """What a variable or coordinate is, with its units."""
-        attributes = self.trajectory[name].attrs
-        long_name, units = str(attributes.get("long_name", name)).partition(";")[0], attributes.get("units", "1")
-        return long_name if units == "1" else f"{long_name} ({units})"
+        return label(self.trajectory[name])
 
     def over_time(self, name: str, *dims: str) -> Floats:
         """(T, seeds, …dims) of a variable at the instants of the clock, of a single run with one seed.
@@ -139,6 +184,16 @@ class Source:
             kept = kept.expand_dims("seed")
         return kept.transpose("seed", *dims).values
 
+    def aims(self) -> tuple[Integers, str]:
+        """(neuron,): each neuron's target, -1 in the void region, and what that is called.
+
+        Where neurons have no targets, as in networks of several layers, it is the centre that each ends closest to.
+        """
+        if self.has("target_cluster") or not self.has("cosine"):
+            return np.asarray(self.known("target_cluster", "neuron")[0]), "target"
+        last = self.trajectory["cosine"].isel(time=-1).transpose("neuron", "cluster").values
+        return last.argmax(axis=1), "closest to"
+
     def need(self, *names: str) -> None:
         """Raise UsageError where one of these is missing, which says how it is kept."""
         missing = [name for name in names if not self.has(name)]
@@ -147,13 +202,12 @@ class Source:
 
     def group(self, name: str) -> xr.Dataset:
         """At the instants, and of the members, of the trajectory. Raises UsageError where the result does not have it."""
-        group, run = self.groups.get(name, self._from_file(name)), self.trajectory
+        group = self.groups[name] if name in self.groups else self._from_file(name)
         if group is None:
-            raise UsageError(
-                f"it needs the group {name} of the result, which is not here; "
-                "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
-            )
-        return at_instants(group, run)
+            whole = bool(self.groups) or "source" in self.trajectory.encoding
+            why = MADE_BY.get(name, "this result does not have it") if whole else ALONE
+            raise UsageError(f"it needs the group {name} of the result, which is not here; {why}")
+        return at_instants(group, self.trajectory)
 
     def _from_file(self, name: str) -> xr.Dataset | None:
         """A group of the file that the trajectory was opened from; group by group, as netCDF4 crashes where a whole tree is
@@ -178,6 +232,13 @@ class Source:
         if kept.get("variables", "default") != "default":
             return f"it needs {name}, which was not kept; add it to observe.variables and run again"
         return f"it needs {name}, which this result does not have: see flowsim check for what its problem has"
+
+
+def label(variable: xr.DataArray) -> str:
+    """What a variable is, with its units where it has any; of a long name what stands before its semicolon, the rest being
+    about special cases."""
+    name, units = str(variable.attrs.get("long_name", variable.name)), str(variable.attrs.get("units", "1"))
+    return name.partition(";")[0] + ("" if units in ("1", "") else f" ({units})")
 
 
 def pooled(values: Floats, mask: Booleans | None = None) -> Floats:

@@ -28,6 +28,8 @@ COSINES = "coolwarm"
 SIZE = (7.0, 4.0)
 #: Bands are filled where no more than so many are drawn.
 FILLED = 3
+#: A log axis is for values of which the largest is so many times the smallest.
+WIDE = 3.0
 #: The background of every other part of a trajectory.
 SHADE = "#EDEDED"
 #: A part narrower than this share of the axis has no name.
@@ -68,7 +70,7 @@ def draw_bands(axes: Axes, found: Bands) -> None:
         name = "_" if label in seen else label
         axes.plot(found.clock.values, band.median, line, color=color, linewidth=thick, label=name)
         seen.add(label)
-    if found.log:
+    if found.log and _wide(found):
         axes.set_yscale("log")
     axes.set_ylabel(wrapped(found.label))
     several = any(band.count > 1 for band in found.bands)
@@ -76,6 +78,13 @@ def draw_bands(axes: Axes, found: Bands) -> None:
     note = "median" + (f"; bands: {shown}" if shown else "") if several else ""
     if len(seen) > 1 or note:
         legend(axes, note)
+
+
+def _wide(found: Bands) -> bool:
+    """Whether the bands reach over so much that a log axis tells more than two of its ticks."""
+    values = np.concatenate([band.quantiles[:, np.isfinite(found.clock.values)].ravel() for band in found.bands])
+    positive = values[np.isfinite(values) & (values > 0)]
+    return bool(len(positive)) and bool(positive.max() >= WIDE * positive.min())
 
 
 def _fill(axes: Axes, time: Floats, band: Band, color: str, extremes: bool) -> None:

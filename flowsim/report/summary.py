@@ -36,7 +36,7 @@ def completed(tree: xr.DataTree) -> xr.DataTree:
     root = tree.to_dataset()
     groups = {f"/{name}": node.to_dataset(inherit=False) for name, node in tree.children.items()}
     groups["/"] = root.assign_attrs({**UNSAID, **root.attrs})
-    if "/phases" not in groups:
+    if "/phases" not in groups or ("log10_time" in root.coords and "log10_instant" not in groups["/phases"]):
         groups["/phases"] = phases(root)
     if "/numerics" not in groups:
         members = root["seed"].size if "seed" in root.dims else 0
@@ -71,19 +71,10 @@ def evenly(count: int, most: int) -> Integers:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def phase_instants(tree: xr.DataTree) -> dict[str, Floats]:
-    """The instant of each phase; of an ensemble (seed,)."""
-    instants = tree.children["phases"].to_dataset()["instant"]
+def phase_instants(found: xr.Dataset, logarithms: bool = False) -> dict[str, Floats]:
+    """The instant of each phase in the group `phases`, or its log10; of an ensemble (seed,)."""
+    instants = found["log10_instant" if logarithms else "instant"]
     return {str(name): instants.sel(phase=name).values for name in instants["phase"].values}
-
-
-def final(tree: xr.DataTree) -> dict[str, Floats]:
-    """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
-    if "seed" in tree.dims:
-        return last_values(tree.children["final"].to_dataset())
-    counts = tree.children["numerics"].to_dataset().isel(time=-1)
-    found = last_values(tree.to_dataset().isel(time=-1))
-    return found | {name: counts[name].values for name in COUNTS if name in counts}
 
 
 def last_values(last: xr.Dataset) -> dict[str, Floats]:
@@ -97,12 +88,13 @@ def last_values(last: xr.Dataset) -> dict[str, Floats]:
 
 
 def at_instants(group: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
-    """A result's group at the instants, and of the members, of a trajectory. Where both have the same ones it is the group
-    itself: times beyond the largest float are all inf, and tell nothing apart."""
-    shared = [
-        dim
-        for dim in ("seed", "time")
-        if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()
-        if not np.array_equal(group[dim].values, run[dim].values)
-    ]
-    return group.sel({dim: run[dim].values for dim in shared})
+    """A result's group at the instants, and of the members, of a trajectory: of the whole one, of its beginning, or of some
+    of its instants. Times beyond the largest float are all inf, and tell nothing apart."""
+    shared = [dim for dim in ("seed", "time") if dim in group.dims and {dim} <= run.coords.keys() & group.coords.keys()]
+    for dim in shared:
+        own, wanted = group[dim].values, run[dim].values
+        if wanted.ndim and np.array_equal(own[: len(wanted)], wanted):
+            group = group.isel({dim: slice(0, len(wanted))})
+        else:
+            group = group.sel({dim: wanted})
+    return group

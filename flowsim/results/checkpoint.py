@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..drive import Run
 from ..engine import Integrator, Snapshot
+from ..engine.rest import Rest
 from ..errors import UsageError
 from ..problem import Problem
 from ..scenario import Scenario, loads, referenced_files
@@ -20,6 +21,8 @@ from .layout import data
 GROUP = "checkpoint"
 #: What begins the names of what a stage began with.
 BEGAN = "began_"
+#: What begins the names of what tells whether a flow has come to rest.
+REST = "rest_"
 STARTS = ("direction", "log_norm", "output_sign", "output_log")
 
 
@@ -47,6 +50,8 @@ class Begun:
 def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dataset:
     """begun: of a run in stages."""
     arrays = integrator.save(run.carry)
+    if run.rest is not None:
+        arrays |= {f"{REST}{name}": array for name, array in run.rest.saved().items()}
     began, numbers = begun.saved() if begun is not None else ({}, {})
     variables = {
         name: (
@@ -62,13 +67,15 @@ def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dat
     )
 
 
-def restore(tree: xr.DataTree, integrator: Integrator) -> Run:
-    """Raises UsageError where the result holds no checkpoint."""
+def restore(tree: xr.DataTree, integrator: Integrator, rest: Rest | None = None) -> Run:
+    """rest: of the same run as it begins. Raises UsageError where the result holds no checkpoint."""
     saved = _saved(tree)
     arrays = {str(name): array.values for name, array in saved.data_vars.items()}
-    carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith(BEGAN)})
+    carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))})
     schedule = Schedule(**json.loads(saved.attrs["schedule"]))
-    return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]))
+    if rest is not None:
+        rest.restore({name.removeprefix(REST): array for name, array in arrays.items() if name.startswith(REST)})
+    return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]), rest)
 
 
 def restore_begun(tree: xr.DataTree) -> Begun:

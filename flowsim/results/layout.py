@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..engine.plan import GOING_OVER
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
 from ..problem.data.samples import Integers
@@ -215,6 +216,15 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
         upper=upper_of(dataset),
     )
+
+
+def named_by(dataset: xr.Dataset) -> str:
+    """The coordinate that a trajectory's instants are best called by: log10_time where the loss clock ran, unless it took
+    over on the way and time is still a number throughout."""
+    if "log10_time" not in dataset.coords:
+        return "time"
+    until_now = dataset.attrs.get("clock") == GOING_OVER and bool(np.isfinite(dataset["time"]).all())
+    return "time" if until_now else "log10_time"
 
 
 def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tuple[str, ...]) -> dict[str, xr.Variable]:

@@ -16,8 +16,10 @@ from ..status import Status
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
 
 
-def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -> dict[str, Any]:
-    """The root's attributes. `scenario` is the text that was run, overrides included."""
+def attributes(
+    scenario: Scenario, plan: Plan, status: Status, seconds: float, loss_clock_from: float | None = None
+) -> dict[str, Any]:
+    """The root's attributes. `scenario` is the text that was run, overrides included; loss_clock_from: as in a report."""
     return {
         "title": scenario.title,
         "scenario": scenario.source.text,
@@ -31,6 +33,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float) -
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
         "clock": plan.clock,
+        **({} if loss_clock_from is None else {"loss_clock_from": loss_clock_from}),
         "precision": ", ".join(dict.fromkeys(part.flow.precision for part in scenario.stages)),
         "warnings": "\n".join(plan.warnings),
         "status": status.name,

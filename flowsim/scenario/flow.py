@@ -18,7 +18,6 @@ OF_THE_FLOW = {
     "solver": "auto",
     "coordinates": "auto",
     "clock": "auto",
-    "precision": "float64",
     "rtol": None,
 }
 
@@ -113,10 +112,10 @@ class Flow(Section):
     clock: Literal["auto", "time", "loss"] = Field(
         "auto",
         description='the independent variable of the solver; "loss" slows time down as the loss falls: logistic, '
-        "exponential and cross_entropy then fall to any log10_loss",
+        'exponential and cross_entropy then fall to any log10_loss; "auto" changes to it once the samples are separated',
     )
     precision: Literal["float64", "mixed"] = Field(
-        "float64", description='"mixed" computes the two matrix products in float32 and everything else in float64'
+        "float64", description='"mixed" computes matrix products in float32 and everything else in float64'
     )
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"

@@ -68,17 +68,27 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, s
 
     with (
         dask.config.set(OF_DASK | {"distributed.scheduler.allowed-failures": DEATHS}),
-        distributed.LocalCluster(
-            n_workers=workers or cores(),
+        _local(distributed, workers or cores()) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client, client.dashboard_link
+
+
+def _local(distributed: Any, workers: int) -> Any:
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address="127.0.0.1:0",
             env=ONE_CORE,
             silence_logs=logging.CRITICAL,
-        ) as local,
-        distributed.Client(local) as client,
-    ):
-        yield client, client.dashboard_link
+        )
+    except RuntimeError as error:
+        raise UsageError(
+            f"the workers could not be started: {error} Each of them imports the script that it is started from, so there "
+            "a sweep belongs under: if __name__ == '__main__':"
+        ) from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made import ensemble, made, on_loss_clock, without
+from support.made import ensemble, made, on_loss_clock, tiny, without
 
 from flowsim.report.page import write_report
 
@@ -55,6 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "ensemble": [ensemble()],
         "loss_clock": [on_loss_clock()],
         "clocks": [made(), on_loss_clock()],
+        "tiny": [tiny()],
         "part": [without(made(), "cosine", "margin")],
     }
     found = {}

@@ -41,7 +41,7 @@ def rows(values: Any) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
-@pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "part"])
+@pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "tiny", "part"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_opens_without_an_error_and_asks_nothing_of_any_network(opened: Opened, name, width, scheme):

@@ -63,7 +63,17 @@ def test_on_the_loss_clock_powers_of_ten_are_shown_and_half_way_is_half_of_the_l
         for log10_loss in (0.0, -1e3):
             log_time = -log10_loss
             report = Report(
-                math.inf, 0.1, 7, 0, 9, reached="", stalled=False, finite=True, log10_time=log_time, clock=3.0
+                math.inf,
+                0.1,
+                7,
+                0,
+                9,
+                reached="",
+                stalled=False,
+                finite=True,
+                log10_time=log_time,
+                clock=3.0,
+                loss_clock_from=0.0,
             )
             bar.show(report, log10_loss * math.log(10), "convergence")
     last = [line for line in terminal.getvalue().split("\r") if line.strip()][-1]

@@ -55,7 +55,7 @@ def test_report_replaces_a_page_only_when_told(flowsim, folder, files):
         (["a.nc", "-o", "nowhere/a.html"], "does not exist"),
         (["a.nc", "b.nc", "-o", "b.nc", "--overwrite"], "b.nc: is a result to be shown"),
         (["a.nc", "--seed", "1"], "a.nc: is a single run"),
-        (["e.nc", "--seed", "4"], "its seeds are 3, 5, 8"),
+        (["e.nc", "--seed", "4"], "there are 3, 5, 8"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )

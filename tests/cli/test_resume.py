@@ -32,6 +32,7 @@ RUNS = {
 }
 OWN_RUNS = {
     "tsit5, unbalanced, all weights": ['flow.solver="tsit5"', "init.balanced=false", 'observe.snapshots="all"'],
+    "rkc2 on diffrax": ['flow.solver="rkc2"', 'flow.engine="diffrax"', 'observe.spacing="solver"'],
     "kvaerno5": ['flow.solver="kvaerno5"', "model.width=2"],
     "sliding": ['model.activation="relu"'],
     "sliding, cartesian, every step kept": [
@@ -90,6 +91,30 @@ def test_resuming_with_an_open_end_gives_exactly_the_uninterrupted_run(flowsim):
     assert flowsim("run", "a.toml", "-o", "whole.nc", "--set", until).code == 0
     assert flowsim("run", "a.toml", "--set", "flow.until={ loss = 0.3, steps = 12 }").code == 3
     assert flowsim("run", "a.toml", "--set", until, "--resume").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
+@pytest.mark.parametrize("engine", SOLVERS)
+def test_resuming_before_and_after_the_loss_clock_takes_over_gives_exactly_the_uninterrupted_run(flowsim, engine):
+    options = [f'flow.engine="{engine}"', 'loss.kind="exponential"', "flow.until={ loss = 1e-30 }"]
+    options = [word for option in options for word in ("--set", option)]
+    assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 0
+    for steps, resume in ((20, []), (100, ["--resume"])):
+        assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps}", *resume).code == 3
+        with xr.open_dataset("a.nc") as run:
+            assert ("loss_clock_from" in run.attrs) == bool(resume)
+    assert flowsim("run", "a.toml", *options, "--resume").code == 0
+    assert_same_trajectory("a.nc", "whole.nc")
+
+
+def test_resuming_a_flow_on_its_way_to_rest_gives_exactly_the_uninterrupted_run(flowsim):
+    options = ["--set", "flow.until={ loss = 1e-40 }", "--set", "data.noise.total=0.5"]
+    assert flowsim("run", "a.toml", "-o", "whole.nc", *options).code == 3
+    with xr.open_datatree("whole.nc") as whole:
+        assert whole.attrs["status"] == "at_rest"
+        steps = int(whole["numerics/steps"][-1])
+    assert flowsim("run", "a.toml", *options, "--set", f"flow.until.steps={steps // 2}").code == 3
+    assert flowsim("run", "a.toml", *options, "--resume").code == 3
     assert_same_trajectory("a.nc", "whole.nc")
 
 

@@ -82,18 +82,7 @@ def test_opposing_cosines_reach_0_in_finite_time_and_stay(method):
         assert (instants[np.isfinite(instants)] < 6).all()
 
 
-@pytest.mark.parametrize(
-    ("inputs", "targets"),
-    [
-        degenerate.opposite(1.0, 1.0),
-        degenerate.opposite(1.0, -1.0),
-        degenerate.opposite(-1.0, -1.0),
-        degenerate.collinear([1.0, -1.0, 1.0, -1.0], [1.0, 0.5, -2.0, -0.7]),
-        degenerate.collinear([1.0, -1.0, 1.0, -1.0], [0.2, 0.5, -1.0, -2.0]),
-        degenerate.collinear([-1.0, 1.0, 1.0], [3.0, 1.0, -0.5]),
-    ],
-    ids=["repelled", "no kink", "held", "through, slower", "held by four", "through, faster"],
-)
+@pytest.mark.parametrize(("inputs", "targets"), degenerate.ON_ONE_LINE.values(), ids=degenerate.ON_ONE_LINE)
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_where_samples_lie_on_one_line_all_gates_of_a_neuron_change_at_once(inputs, targets, side, sign):

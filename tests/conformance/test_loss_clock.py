@@ -114,6 +114,68 @@ def test_flow_time_is_exact_far_beyond_the_largest_float(scenario_of):
     np.testing.assert_allclose(run["log10_loss"], -size / np.log(10), rtol=1e-12)
 
 
+def at_common_times(first, second):
+    """Two runs at the instants of time that both have kept."""
+    common = np.intersect1d(first["time"], second["time"])
+    return (run.isel(time=np.searchsorted(run["time"], common)) for run in (first, second))
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("spacing", ["linear", "log"])
+def test_a_flow_that_goes_over_to_the_loss_clock_stays_on_its_trajectory(small, loss, spacing):
+    shared = {"loss__kind": loss, "flow__until": {"loss": 1e-6}, "flow__rtol": 1e-8, "observe__spacing": spacing}
+    shared |= {"observe__times": 40}
+    auto, on_time = (flowsim.run(small(**shared, flow__clock=clock)).dataset for clock in ("auto", "time"))
+    assert (auto.attrs["clock"], on_time.attrs["clock"]) == ("time+loss", "time")
+    began = auto.attrs["loss_clock_from"]
+    assert 0 < began < auto["time"][-1]
+    assert "loss_clock_from" not in on_time.attrs
+    if spacing == "linear":
+        one, other = at_common_times(auto, on_time)
+        assert (one["time"] > began).sum() >= 10
+        np.testing.assert_allclose(one["log_norm"], other["log_norm"], atol=1e-6)
+        np.testing.assert_allclose(one["log10_loss"], other["log10_loss"], atol=1e-5)
+    else:  # instants are evenly spaced from before the change to after it
+        log_time = auto["log10_time"].values[1:-1]
+        np.testing.assert_allclose(np.diff(log_time), log_time[1] - log_time[0], rtol=1e-9)
+        assert log_time[0] < np.log10(began) < log_time[-1]
+        seen = np.interp(log_time, np.log10(on_time["time"].values[1:]), on_time["log10_loss"].values[1:])
+        np.testing.assert_allclose(auto["log10_loss"][1:-1], seen, atol=0.02)
+    np.testing.assert_allclose(auto["log10_time"][1:], np.log10(auto["time"][1:]), rtol=1e-12)
+
+
+def test_the_loss_clock_begins_at_the_first_step_at_whose_start_all_samples_are_right(small):
+    scenario = small(loss__kind="exponential", flow__until={"loss": 1e-3}, observe__spacing="solver")
+    run = flowsim.run(scenario).dataset
+    first = int((run["margin"].values.min(axis=1) > 0).argmax())
+    assert first > 0
+    assert run.attrs["loss_clock_from"] == run["time"][first]
+
+
+def test_neurons_that_slide_go_over_without_a_trace():
+    overrides = {"flow.until": {"loss": 1e-7}, "flow.rtol": 1e-7, "observe.times": 40}
+    auto, on_time = (
+        flowsim.run(flowsim.loads(CLUSTERS, overrides={**overrides, "flow.clock": clock})).dataset
+        for clock in ("auto", "time")
+    )
+    one, other = at_common_times(auto, on_time)
+    assert (one["time"] > auto.attrs["loss_clock_from"]).sum() >= 10
+    assert auto["sliding_pairs"].max() > 10
+    np.testing.assert_allclose(one["log_norm"], other["log_norm"], atol=1e-5)
+    np.testing.assert_array_equal(one["sliding_pairs"], other["sliding_pairs"])
+
+
+@pytest.mark.parametrize("spacing", ["linear", "log"])
+def test_a_flow_that_has_gone_over_goes_on_where_time_is_no_float_any_more(small, spacing, engine):
+    steps = {"numba": 150, "diffrax": 900}[engine]
+    scenario = small(loss__kind="exponential", flow__until={"steps": steps}, flow__rtol=1e-4, observe__spacing=spacing)
+    run = flowsim.run(scenario).dataset
+    assert run.attrs["status"] == "done"
+    assert np.isinf(run["time"][-1])
+    assert run["log10_time"][-1] > 309
+    assert (np.diff(run["log10_time"]) > 0).all()
+
+
 def smoothed_margin(run, homogeneity: float) -> np.ndarray:
     """log(1/sum exp(-q)) / |theta|^L of Lyu & Li 2020"""
     square = (np.exp(2 * run["log_norm"]) + run["output_weight"] ** 2).sum("neuron").values
@@ -121,8 +183,11 @@ def smoothed_margin(run, homogeneity: float) -> np.ndarray:
     return -total / square ** (homogeneity / 2)
 
 
-def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
-    tree = flowsim.run(flowsim.load(find("limits/prelu_mixture"), PRELU))
+@pytest.mark.parametrize(("engine", "solver"), [("numba", "auto"), ("numba", "rkc2"), ("diffrax", "rkc2")])
+def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000(engine, solver):
+    tree = flowsim.run(
+        flowsim.load(find("limits/prelu_mixture"), {**PRELU, "flow.engine": engine, "flow.solver": solver})
+    )
     run = tree.dataset
     assert tree.attrs["status"] == "done"
     assert run["log10_loss"][-1] <= -40_000
@@ -133,6 +198,25 @@ def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000():
     smoothed = smoothed_margin(run, 2)[separated]
     assert (np.diff(smoothed) >= -1e-4 * smoothed[1:]).all()
     assert smoothed[-1] > 2 * smoothed[smoothed > 0][0]
+
+
+def test_chebyshev_steps_of_both_engines_follow_one_trajectory():
+    shared = {**PRELU, "flow.solver": "rkc2", "flow.rtol": 1e-5, "flow.until": {"log10_loss": -1000.0}}
+    shared |= {"observe.spacing": "log", "observe.variables": ["log_norm", "log10_loss", "margin"]}
+    compiled, traced = (
+        flowsim.run(flowsim.load(find("limits/prelu_mixture"), {**shared, "flow.engine": engine})).dataset
+        for engine in ("numba", "diffrax")
+    )
+    both = min(compiled.sizes["time"], traced.sizes["time"]) - 1  # each stops at a step of its own
+    one, other = compiled.isel(time=slice(1, both)), traced.isel(time=slice(1, both))
+    assert both > 60
+    np.testing.assert_allclose(one["log10_time"], other["log10_time"], rtol=1e-9)
+    np.testing.assert_allclose(one["log_norm"], other["log_norm"], atol=2e-4)
+    np.testing.assert_allclose(one["log10_loss"], other["log10_loss"], rtol=1e-4, atol=1e-4)
+    # differences of margins tell which samples support the network
+    for run in (one, other):
+        margin = run["margin"].values[-1]
+        assert np.ptp(np.sort(margin)[:5]) < 20.0 < margin.min()
 
 
 def test_cost_grows_like_a_square_root():
@@ -187,6 +271,37 @@ def test_contradictory_labels_end_with_a_status_that_says_so(scenario_of):
     assert tree.attrs["status"] == "not_separated"
     assert tree["numerics"].attrs["exit_code"] == 3
     assert tree["margin"][-1].min() < 0
+
+
+@pytest.mark.parametrize("clock", ["auto", "time"])
+def test_contradictory_labels_end_a_flow_by_time_as_well(scenario_of, clock):
+    overrides = {"data.noise": {"total": 3.0}, "flow.until": {"loss": 1e-10}, "flow.clock": clock}
+    tree = flowsim.run(scenario_of(LINEAR, overrides))
+    assert tree.attrs["status"] == "not_separated"
+    assert tree["numerics"].attrs["exit_code"] == 3
+    assert tree["numerics/evaluations"][-1] < 20_000
+    # what was reached is the least loss, where the gradient is 0
+    problem = flowsim.build(scenario_of(LINEAR, overrides))
+    found = minimize(
+        lambda w: np.logaddexp(0.0, -problem.targets * (problem.inputs @ w)).mean(), np.zeros(5), tol=1e-12
+    )
+    assert tree["loss"][-1] == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_a_loss_that_is_out_of_reach_ends_at_the_least_one(scenario_of):
+    overrides = {"data.noise": {"total": 3.0}, "flow.until": {"loss": 1e-10}, "loss.kind": "square"}
+    tree = flowsim.run(scenario_of(LINEAR, overrides))
+    assert (tree.attrs["status"], tree["numerics"].attrs["exit_code"]) == ("at_rest", 3)
+    problem = flowsim.build(scenario_of(LINEAR, overrides))
+    residual = problem.targets - problem.inputs @ np.linalg.lstsq(problem.inputs, problem.targets)[0]
+    assert tree["loss"][-1] == pytest.approx((residual**2).mean() / 2, rel=1e-6)
+
+
+def test_an_alignment_that_the_limit_does_not_have_ends_the_flow(small):
+    tree = flowsim.run(small(loss__kind="exponential", flow__until={"alignment": 1 - 1e-9}, data__noise={"total": 0.5}))
+    assert tree.attrs["status"] == "at_rest"
+    assert "hardly turn" in tree.attrs["status_cause"]
+    assert tree["numerics/evaluations"][-1] < 20_000
 
 
 @pytest.mark.parametrize("spacing", ["linear", "log", "solver"])

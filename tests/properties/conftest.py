@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-settings.register_profile("flowsim", deadline=None)
+settings.register_profile("flowsim")
 settings.load_profile("flowsim")

@@ -204,3 +204,14 @@ def sliding_logistic(norm: float, lean: float, times: Floats) -> tuple[Floats, F
     odds = norm**2 / (1 - norm**2) * np.exp(times)
     z = odds / (1 + odds)
     return np.sqrt(z), lean * (1 - z)
+
+
+#: What becomes of a neuron whose samples all lie on one line -> the samples and their targets.
+ON_ONE_LINE = {
+    "repelled": opposite(1.0, 1.0),
+    "no kink": opposite(1.0, -1.0),
+    "held": opposite(-1.0, -1.0),
+    "through, slower": collinear([1.0, -1.0, 1.0, -1.0], [1.0, 0.5, -2.0, -0.7]),
+    "held by four": collinear([1.0, -1.0, 1.0, -1.0], [0.2, 0.5, -1.0, -2.0]),
+    "through, faster": collinear([-1.0, 1.0, 1.0], [3.0, 1.0, -0.5]),
+}

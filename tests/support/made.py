@@ -122,3 +122,14 @@ def on_loss_clock() -> xr.DataTree:
     tree = tree.copy()
     tree.dataset = tree.to_dataset().assign_coords(log10_time=("time", log_time, named))
     return tree
+
+
+def tiny() -> xr.DataTree:
+    """A run whose margins and masses are about to underflow, beside the logs of the masses."""
+    tree, size = made().copy(), 1e-308
+    root = tree.to_dataset()
+    with np.errstate(divide="ignore"):
+        logs = {f"log_{name}": np.log(root[name]) - 1400.0 for name in ("cluster_mass", "void_mass")}
+    small = {name: size * root[name] for name in ("margin", "cluster_mass", "void_mass")}
+    tree.dataset = root.assign(**small, **logs)
+    return tree

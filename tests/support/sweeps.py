@@ -1,13 +1,15 @@
-"""A small scenario to sweep, and a [sweep] of six points."""
+"""A small scenario, and a [sweep] of six points."""
 
 from __future__ import annotations
 
 BASE = """\
-title = "a small sweep"
+title = "a small mixture"
 
 [data]
 dimension = 12
 samples = 24
+positive = 2
+negative = 2
 noise = { total = 0.2 }
 
 [model]

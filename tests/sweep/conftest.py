@@ -16,7 +16,7 @@ import flowsim
 from flowsim.sweep import Result, sweep
 
 # no example is slow, only machines are
-settings.register_profile("sweeps", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("sweeps", suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sweeps")
 
 

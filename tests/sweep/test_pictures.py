@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -14,7 +15,9 @@ from support.sweeps import BASE, GRID
 import flowsim
 from flowsim.analysis.scaling import scaling
 from flowsim.cli import main
-from flowsim.report.sweeps import KINDS, plot, write_report
+from flowsim.cli.glance import Sheet
+from flowsim.cli.sweep_page import summary, text
+from flowsim.report.sweeps import KINDS, numbers, plot, write_report
 from flowsim.report.sweeps.table import table
 
 NOISE = "data.noise.total"
@@ -134,16 +137,16 @@ def test_every_kind_draws_what_is_there(kind):
 
 def test_the_page_stands_alone_and_escapes(tmp_path):
     write_report(made(), tmp_path / "r.html", name="sweep.nc")
-    text = (tmp_path / "r.html").read_text()
-    assert "&lt;made&gt; &amp; more" in text
-    assert "<made>" not in text
-    assert "8 of 10 points are done" in text
-    assert text.count("non_finite") == 2
-    assert "<h3>final_loss</h3>" in text
-    assert "<h3>alignment</h3>" not in text  # no point reached it
+    page = (tmp_path / "r.html").read_text()
+    assert "&lt;made&gt; &amp; more" in page
+    assert "<made>" not in page
+    assert "8 of 10 points are done" in page
+    assert page.count("non_finite") == 2
+    assert "<h3>final_loss</h3>" in page
+    assert "<h3>alignment</h3>" not in page  # no point reached it
     for reference in ('src="http', 'href="http', "@import"):
-        assert reference not in text
-    ids = [part.partition('"')[0] for part in text.split(' id="')[1:]]
+        assert reference not in page
+    ids = [part.partition('"')[0] for part in page.split(' id="')[1:]]
     assert len(ids) == len(set(ids))
 
 
@@ -165,11 +168,38 @@ def test_the_commands_do_the_same(within, tmp_path, monkeypatch, capsys):
     assert main(["plot", "out/sweep.nc", "heats"]) == 2
     assert 'did you mean "heat"' in capsys.readouterr().err
     assert main(["report", "out/sweep.nc", "-o", "r.html"]) == 0
+    capsys.readouterr()
+    assert main(["show", "out/sweep.nc"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["show", "out"]) == 0  # the folder is as good as the file
+    assert capsys.readouterr().out == shown
+    assert "points       6 of 6 are done" in shown
     assert main(["report", "out/sweep.nc", "out/sweep.nc", "-o", "r2.html"]) == 2
     assert main(["sweep", "s.toml", "-o", "x", "--set", 'sweep.grid={"model.widht" = [1]}']) == 2
     assert 'did you mean "width"' in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
     assert (tmp_path / "h.svg").read_text().count("<svg") == 1
+
+
+def test_a_sweep_in_text_and_for_machines_has_quartiles_of_what_its_points_have():
+    found = json.loads(json.dumps(summary(made()), allow_nan=False))
+    loss = made()["final_loss"].values
+    there = loss[np.isfinite(loss)]
+    spread = found["numbers"]["final_loss"]
+    quartiles = [spread[name] for name in ("lower_quartile", "median", "upper_quartile")]
+    np.testing.assert_allclose(quartiles, np.quantile(there, (0.25, 0.5, 0.75)))
+    assert spread["points"] == len(there)
+    assert "alignment" not in found["numbers"]  # no point reached it
+    assert (found["points"], found["done"], len(found["failed"])) == (10, 8, 2)
+    page = text(made(), Sheet())
+    assert "points       8 of 10 are done" in page
+    assert page.count("non_finite") == 2
+    assert f"final_loss                         {np.median(there):.5g} [" in page
+
+
+def test_medians_over_test_samples_are_among_the_numbers():
+    radius = made()["final_loss"].rename("median_attacked_radius")
+    assert "median_attacked_radius" in numbers(made().assign(median_attacked_radius=radius))
 
 
 def test_run_says_that_a_sweep_is_for_another_command(tmp_path, monkeypatch, capsys):

@@ -191,3 +191,14 @@ def test_points_that_no_worker_survives_or_has_the_memory_for_are_recorded_and_t
     told = {point.partition(",")[0]: status for point, (status, _) in result.failed.items()}
     assert told == {"seed = 2": "out_of_memory", "seed = 3": "killed"}
     assert flowsim.open_sweep(result.folder)["status"].values.tolist() == ["done", "out_of_memory", "killed", "done"]
+
+
+def test_a_script_that_its_workers_cannot_import_is_told_what_to_do(folder: Path) -> None:
+    script = folder / "script.py"
+    script.write_text(
+        "import flowsim\nfrom flowsim.sweep import sweep\n\nsweep(flowsim.load('s.toml'), 'out', workers=1)\n"
+    )
+    ended = subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 1
+    assert "UsageError: the workers could not be started" in ended.stderr
+    assert "if __name__ == '__main__'" in ended.stderr.splitlines()[-1]

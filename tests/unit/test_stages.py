@@ -98,7 +98,7 @@ def test_an_attacker_with_radius_0_changes_nothing(kind, norm, part):
     assert hidden(attacked) == pytest.approx(hidden(clean), rel=1e-12, abs=1e-15)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.sampled_from(["relu", "leaky_relu", "tanh"]),
     st.sampled_from(["fgm", "pgd"]),

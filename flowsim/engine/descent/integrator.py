@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ...problem import Reduced
-from ...problem.data.samples import Integers
+from ...problem.data.samples import Floats, Integers
 from ...problem.planes import Planes
 from ...problem.streams import stream
 from ...scenario import Scenario
@@ -40,7 +40,9 @@ class DescentIntegrator:
         self._network = Network.of(reduced.problem, plan.coordinates, scenario)._replace(
             kinked=False, square_decay=0.0, cubic_decay=0.0
         )
-        self._data = Data.of(reduced, _NO_PLANES)
+        number = np.float32 if scenario.flow.precision == "mixed" else np.float64
+        data = Data.of(reduced, _NO_PLANES)
+        self._data = data._replace(inputs=cast(Floats, data.inputs.astype(number, copy=False)))
         self._aims = Aims.of(scenario, reduced)
         self._rows = Rows(reduced.problem, self._network)
         self._start = self._rows.first(reduced)
@@ -51,9 +53,9 @@ class DescentIntegrator:
             self._data, self._method = self._supply.data, self._method._replace(batch=0, epoch=1)
         batch, empty, outputs = max(self._method.batch, 1), self._empty(), reduced.problem.outputs
         self._room = (
-            Pieces.of(self._network, empty, (outputs, len(self._data.targets))),
+            Pieces.of(self._network, empty, (outputs, len(self._data.targets)), number),
             room_for(batch, self._data),
-            Pieces.of(self._network, empty, (outputs, batch)),
+            Pieces.of(self._network, empty, (outputs, batch), number),
         )
         self._order = 0, self._drawn(0)
 

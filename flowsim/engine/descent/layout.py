@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...scenario import Scenario
 from ..numba.layout import Data, Network, State, Work
@@ -40,14 +41,15 @@ class Pieces(NamedTuple):
     rest: Work
 
     @classmethod
-    def of(cls, network: Network, state: State, shape: tuple[int, int]) -> Pieces:
-        """shape: (k, n), of the outputs of all samples."""
+    def of(cls, network: Network, state: State, shape: tuple[int, int], number: DTypeLike) -> Pieces:
+        """shape: (k, n), of the outputs of all samples; number: what matrix products are computed in."""
         outputs, samples = shape
         piece = min(PIECE, samples)
-        return cls(Work.empty(network, state, (outputs, piece)), Work.empty(network, state, (outputs, samples % piece)))
+        whole, rest = ((outputs, count) for count in (piece, samples % piece))
+        return cls(Work.empty(network, state, whole, number), Work.empty(network, state, rest, number))
 
 
 def room_for(batch: int, data: Data) -> Data:
     """The data of a batch, to be filled."""
-    inputs, (targets, weight, norm) = np.zeros((batch, data.inputs.shape[1])), np.zeros((3, batch))
+    inputs, (targets, weight, norm) = np.zeros((batch, data.inputs.shape[1]), data.inputs.dtype), np.zeros((3, batch))
     return data._replace(inputs=inputs, targets=targets, weight=weight, norm=norm)

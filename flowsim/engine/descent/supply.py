@@ -37,7 +37,7 @@ class Supply:
         count = flow.batch or len(everything.targets)
         entries, neurons = everything.inputs.shape[1], len(everything.output_sign)
         data = everything._replace(
-            inputs=np.zeros((count, entries)),
+            inputs=np.zeros((count, entries), everything.inputs.dtype),
             targets=np.zeros(count),
             weight=np.full(count, everything.weight.sum() / count),
             norm=np.zeros(count),

@@ -29,60 +29,70 @@ SETTLED_LOSS, SETTLED_MOTION, A_WHILE = 1e-6, 0.1, 1000.0
 
 class Times(NamedTuple):
     """log of flow time, now and where the last step began; log of dt/ds and its slope (PIECES + 1,) at the ends of the
-    pieces of that step. rate: of the fastest neuron at first."""
+    pieces of that step. rate: of the fastest neuron at first. origin, attempts: flow time at which the loss clock began,
+    and steps tried until then."""
 
     log_time: jax.Array
     begin_log_time: jax.Array
     log_speed: jax.Array
     slope: jax.Array
     rate: jax.Array
+    origin: jax.Array
+    attempts: jax.Array
 
 
 @dataclass(frozen=True)
 class LossClock:
-    """reading: what instants are named by. endless: whether no time ends the run, so that it must notice if it rests."""
+    """endless: whether no time ends the run, so that it must notice if it rests."""
 
     coordinates: Coordinates
-    reading: str
     endless: bool
 
-    def start(self, log_time: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
+    def start(self, origin: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
+        """Where the clock begins at this flow time, without a step before it."""
         log_speed, slope, _ = self._speed(state, self.coordinates.field(state, constants), constants)
-        return Times(log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate)
+        log_time, attempts = jnp.log(origin), jnp.zeros((), int)
+        return Times(
+            log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate, origin, attempts
+        )
 
     def after(
         self,
         times: Times,
         length: jax.Array,
-        inside: Callable[[jax.Array], State],
+        inside: Callable[[jax.Array], State] | None,
         state: State,
         constants: Constants,
     ) -> tuple[Times, jax.Array]:
         """The times after a step, and whether the loss will fall no further with a sample on the wrong side.
 
-        inside: the step's dense output, as a function of the part of it.
+        inside: the step's dense output, as a function of the part of it; None where it is not good enough for losses. One
+        cubic then goes over the whole step.
         """
+        velocity = self.coordinates.field(state, constants)
+        speed, rising, falling = self._speed(state, velocity, constants)
+        ends = (times.log_speed[-1], speed, length * times.slope[-1], length * rising)
         log_speed, slope = [times.log_speed[-1]], [times.slope[-1]]
-        for piece in range(1, PIECES + 1):
-            there = state if piece == PIECES else inside(jnp.asarray(piece / PIECES))
-            velocity = self.coordinates.field(there, constants)
-            speed, rising, falling = self._speed(there, velocity, constants)
-            log_speed.append(speed)
-            slope.append(rising)
-        later = Times(times.log_time, times.log_time, jnp.array(log_speed), jnp.array(slope), times.rate)
+        for piece in range(1, PIECES):
+            part = jnp.asarray(piece / PIECES)
+            if inside is None:
+                there, climbing = jax.value_and_grad(_cubic)(part, *ends)
+                climbing = climbing / length
+            else:
+                state_there = inside(part)
+                drift = self.coordinates.field(state_there, constants)
+                there, climbing, _ = self._speed(state_there, drift, constants)
+            log_speed.append(there)
+            slope.append(climbing)
+        log_speed.append(speed)
+        slope.append(rising)
+        later = times._replace(begin_log_time=times.log_time, log_speed=jnp.array(log_speed), slope=jnp.array(slope))
         log_time = log_time_inside(jnp.ones(()), length, later)
         units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
         motion = jnp.max(self.coordinates.errors(state, state, velocity))
-        network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
-        right = network.all_right(network.outputs(*unit, constants.data), constants.data)
+        right = self.coordinates.network.all_right(self.coordinates.outputs(state, constants), constants.data)
         rests = self.endless & ~right & (-falling * units <= SETTLED_LOSS) & (units * motion < SETTLED_MOTION)
         return later._replace(log_time=log_time), rests
-
-    def name(self, clock: jax.Array, times: Times) -> jax.Array:
-        """The reading."""
-        if self.reading == "clock":
-            return clock
-        return jnp.exp(times.log_time) if self.reading == "time" else times.log_time / LOG_10
 
     def _speed(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(log of dt/ds, its slope, slope of the log of the loss)"""
@@ -117,10 +127,9 @@ def part_at(log_time: jax.Array, length: jax.Array, times: Times) -> jax.Array:
 def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
     """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends: pieces
     over which it changes by about 1, from the upper end down, until nothing is left."""
-    rise = end - begin
 
     def cubic(x: jax.Array) -> jax.Array:
-        return begin + x * (first + x * (3 * rise - 2 * first - last + x * (first + last - 2 * rise)))
+        return _cubic(x, begin, end, first, last)
 
     slope = jax.grad(cubic)
     top = cubic(part)
@@ -137,3 +146,9 @@ def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.
 
     _, total = jax.lax.while_loop(goes_on, piece, (part, jnp.zeros(())))
     return top + jnp.log(total)
+
+
+def _cubic(x: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
+    """On [0, 1], by its values and slopes at the ends."""
+    rise = end - begin
+    return begin + x * (first + x * (3 * rise - 2 * first - last + x * (first + last - 2 * rise)))

@@ -17,8 +17,9 @@ from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
-from ..plan import Plan
+from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
+from .chebyshev import Chebyshev
 from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
@@ -26,17 +27,19 @@ from .layers import Layers
 from .stepper import Carry, Stepper
 
 
-def _kvaerno5(rtol: float, smallest: float) -> Any:
+def _kvaerno5(rtol: float, smallest: float | None) -> Any:
     """Stages are solved to a hundredth of the tolerance: of the smallest neuron's, where the state holds weights."""
+    smallest = 1.0 if smallest is None else smallest
     root_finder: Any = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
     return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
 
 
-#: solver -> function of the tolerance and of the size of the smallest neuron in the state's coordinates
-SOLVERS: dict[str, Callable[[float, float], Any]] = {
+#: solver -> function of the tolerance and of the size of the smallest neuron, None in polar coordinates
+SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
     "tsit5": lambda rtol, smallest: diffrax.Tsit5(scan_kind="lax"),
     "dopri5": lambda rtol, smallest: diffrax.Dopri5(scan_kind="lax"),
     "dopri8": lambda rtol, smallest: diffrax.Dopri8(scan_kind="lax"),
+    "rkc2": lambda rtol, smallest: Chebyshev(polar=smallest is None),
     "kvaerno5": _kvaerno5,
 }
 
@@ -66,41 +69,52 @@ def _coordinates(problem: Problem, network: Network, plan: Plan) -> Coordinates:
     return Cartesian(network, problem.trained_output)
 
 
+def _network(problem: Problem, loss_clock: bool) -> Network:
+    return Network(
+        problem.activation,
+        problem.loss,
+        problem.outputs,
+        square_decay=problem.square_decay,
+        cubic_decay=problem.cubic_decay,
+        trained_output=problem.trained_output,
+        loss_clock=loss_clock,
+        growth=1.0 - 0.5 * problem.total_degree if loss_clock else 0.0,
+    )
+
+
 class DiffraxIntegrator:
     """Implements :class:`flowsim.engine.integrator.Integrator`."""
 
     @_in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
-        loss_clock = plan.clock == "loss"
-        network = Network(
-            problem.activation,
-            problem.loss,
-            problem.outputs,
-            square_decay=problem.square_decay,
-            cubic_decay=problem.cubic_decay,
-            trained_output=problem.trained_output,
-            loss_clock=loss_clock,
-            growth=1.0 - 0.5 * problem.total_degree if loss_clock else 0.0,
-        )
-        coordinates = _coordinates(problem, network, plan)
-        self._until = until = flow.until
-        self._goals = Goals.of(until)
-        smallest = 1.0 if plan.coordinates == "polar" else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
-        self._stepper = Stepper(
-            SOLVERS[plan.solver](flow.rtol, smallest),
-            coordinates,
-            flow.rtol,
-            watch_loss=self._goals.log_loss > -np.inf,
-            watch_alignment=until.alignment is not None,
-            clock=LossClock(coordinates, plan.reading, until.time is None) if loss_clock else None,
-        )
+        self._until, self._goals = flow.until, Goals.of(flow.until)
+        polar = plan.coordinates == "polar"
+        smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
+        solver = SOLVERS[plan.solver](flow.rtol, smallest)
+
+        def stepper(loss_clock: bool) -> Stepper:
+            coordinates = _coordinates(problem, _network(problem, loss_clock), plan)
+            return Stepper(
+                solver,
+                coordinates,
+                flow.rtol,
+                watch_loss=self._goals.log_loss > -np.inf,
+                watch_alignment=flow.until.alignment is not None,
+                until_separated=plan.clock == GOING_OVER and not loss_clock,
+                reading=plan.reading,
+                clock=LossClock(coordinates, flow.until.time is None) if loss_clock else None,
+            )
+
+        self._stepper = stepper(plan.clock == "loss")
+        # what takes over where the loss clock does
+        self._later = stepper(True) if plan.clock == GOING_OVER else self._stepper
         weights = problem.weights
         self._constants = Constants(
             Data.of(reduced, flow.precision), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
         )
         self._watch = Watch(*(jnp.asarray(array) for array in Watch.of(reduced)))
-        self._start = coordinates.start(reduced)
+        self._start = self._stepper.coordinates.start(reduced)
 
     @_in_float64
     def begin(self) -> Carry:
@@ -108,35 +122,40 @@ class DiffraxIntegrator:
 
     @_in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        carry = self._stepper.advance(carry, self._constants, self._watch, self._goals, stop, attempts)
+        if carry.separated:
+            carry = self._later.go_over(carry, self._constants)
+        carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, stop, attempts)
         jax.block_until_ready(carry.time)
         return carry
 
+    def _of(self, carry: Carry) -> Stepper:
+        """What goes on from a carry."""
+        return self._stepper if carry.times is None else self._later
+
     @_in_float64
     def report(self, carry: Carry) -> Report:
-        attempts = int(carry.accepted) + int(carry.rejected)
         return Report(
             time=self._time(carry),
             step_size=float(carry.step),
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
-            evaluations=self._stepper.evaluations(attempts),
+            evaluations=self._of(carry).evaluations(carry),
             reached=self._goal(carry) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
             log10_time=self._log10_time(carry),
-            clock=float(self._stepper.reading(carry)) if self._by_clock else None,
+            clock=float(self._of(carry).reads(carry)) if self._by_clock else None,
             unseparated=bool(carry.unseparated),
+            loss_clock_from=None if carry.times is None else float(carry.times.origin),
         )
 
     @_in_float64
     def at(self, carry: Carry, reading: float) -> Snapshot:
-        if carry.times is None:
-            return self._snapshot(reading, self._stepper.interpolate(carry, jnp.asarray(reading)))
-        clock, log_time = self._stepper.locate(carry, jnp.asarray(reading))
+        stepper = self._of(carry)
+        clock, log_time = stepper.locate(carry, jnp.asarray(reading))
         time = float(jnp.exp(log_time)) if self._by_clock else reading
-        inside = self._snapshot(time, self._stepper.interpolate(carry, clock))
-        return replace(inside, log10_time=float(log_time) / np.log(10))
+        inside = self._snapshot(time, stepper.interpolate(carry, self._constants, clock))
+        return replace(inside, log10_time=float(log_time) / np.log(10) if self._has_log10_time else None)
 
     @_in_float64
     def now(self, carry: Carry) -> Snapshot:
@@ -147,16 +166,22 @@ class DiffraxIntegrator:
     @property
     def _by_clock(self) -> bool:
         """Whether instants are named by something else than the time."""
-        return self._stepper.clock is not None and self._stepper.clock.reading != "time"
+        return self._stepper.reading != "time"
+
+    @property
+    def _has_log10_time(self) -> bool:
+        """Whether the loss clock runs, now or later."""
+        return self._later.clock is not None
 
     def _time(self, carry: Carry) -> float:
         time = carry.time if carry.times is None else jnp.exp(carry.times.log_time)
         return min(float(time), self._goals.end)
 
     def _log10_time(self, carry: Carry) -> float | None:
-        if carry.times is None:
+        if not self._has_log10_time:
             return None
-        return min(float(carry.times.log_time), float(np.log(self._goals.end))) / np.log(10)
+        log_time = jnp.log(carry.time) if carry.times is None else carry.times.log_time
+        return min(float(log_time), float(np.log(self._goals.end))) / np.log(10)
 
     def _goal(self, carry: Carry) -> str:
         """The goal that the carry has reached, in words."""
@@ -172,7 +197,7 @@ class DiffraxIntegrator:
         }
         state |= {LAYER.format(layer): np.asarray(matrix) for layer, matrix in enumerate(upper or (), start=2)}
         controller = np.array([float(leaf) for leaf in carry.controller_state])
-        counts = np.array([int(carry.accepted), int(carry.rejected)])
+        counts = np.array([int(carry.accepted), int(carry.rejected), int(carry.spent)])
         clock = np.array([float(carry.time), float(carry.step)])
         # the last stage of the step before, which the next one starts from
         stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
@@ -190,12 +215,14 @@ class DiffraxIntegrator:
         upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
         state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
         time, step = saved["clock"]
-        carry = self._stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
-        times = (
-            Times(*(jnp.asarray(saved[f"times_{name}"]) for name in Times._fields)) if carry.times is not None else None
-        )
+        timed = {name: f"times_{name}" for name in Times._fields}
+        times = None
+        if saved.keys() >= set(timed.values()):
+            times = Times(**{name: jnp.asarray(saved[key]) for name, key in timed.items()})
+        stepper = self._stepper if times is None else self._later
+        carry = stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
         first, second, at_smallest = saved["controller"]
-        accepted, rejected = saved["counts"]
+        accepted, rejected, spent = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)
         stages = [jnp.asarray(saved[f"stage_{index}"]) for index in range(len(fresh))]
         return carry._replace(
@@ -204,4 +231,5 @@ class DiffraxIntegrator:
             controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
             accepted=jnp.asarray(accepted),
             rejected=jnp.asarray(rejected),
+            spent=jnp.asarray(spent),
         )

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..goals import Goals, Watch
+from .chebyshev import Chebyshev
 from .clock import LOG_10, PIECES, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
 
@@ -20,12 +21,16 @@ from .coordinates import Constants, Coordinates, State
 LARGEST = sys.float_info.max
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
+#: A step that takes more evaluations counts as several where attempts are limited.
+LONG_STEP = 32
 #: A step shorter than this many spacings of floating-point time cannot advance.
 SMALLEST_STEP = 16.0
 
 
 class Carry(NamedTuple):
-    """Everything between two steps. `dense` is the interpolant of the last accepted step, from `previous` to `time`."""
+    """Everything between two steps. `dense` is the interpolant of the last accepted step, from `previous` to `time`.
+    separated: all samples are on their own side, and the loss clock is to run from here. spent: evaluations of the steps so
+    far, where they are not the same for each."""
 
     time: jax.Array
     step: jax.Array
@@ -41,18 +46,23 @@ class Carry(NamedTuple):
     reached: jax.Array
     times: Times | None
     unseparated: jax.Array
+    separated: jax.Array
+    spent: jax.Array
 
 
 @dataclass(frozen=True)
 class Stepper:
-    """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step. clock:
-    where the loss clock runs; what is named `time` here is then the clock."""
+    """One solver on one set of coordinates. watch_loss, watch_alignment: whether a goal needs them at every step;
+    until_separated: whether to stop there. reading: what instants are named by. clock: where the loss clock runs; what is
+    named `time` here is then the clock."""
 
     solver: Any  # a diffrax Runge–Kutta solver; diffrax gives its tableau no common type
     coordinates: Coordinates
     rtol: float
     watch_loss: bool = False
     watch_alignment: bool = False
+    until_separated: bool = False
+    reading: str = "time"
     clock: LossClock | None = None
 
     @cached_property
@@ -70,13 +80,29 @@ class Stepper:
         velocity = self.coordinates.field(state, constants)
         rate = jnp.max(self.coordinates.errors(state, state, velocity))
         step = jnp.where(rate > 0, FIRST_MOTION / rate, 1.0)
-        return self.resume(jnp.zeros(()), step, state, constants, -jnp.inf, rate)
+        return self.resume(jnp.zeros(()), step, state, constants, 0.0, rate)
+
+    @partial(jax.jit, static_argnums=0)
+    def go_over(self, carry: Carry, constants: Constants) -> Carry:
+        """A carry that goes on by the loss clock, which this stepper has, from where another has come by time."""
+        state, attempts = carry.state, carry.accepted + carry.rejected
+        rate = jnp.max(self.coordinates.errors(state, state, self.coordinates.field(state, constants)))
+        later = self.resume(jnp.zeros(()), carry.step, state, constants, carry.time, rate)
+        assert later.times is not None
+        return later._replace(
+            step=carry.step * jnp.exp(-later.times.log_speed[-1]),
+            accepted=carry.accepted,
+            rejected=carry.rejected,
+            controller_state=carry.controller_state,
+            spent=carry.spent + later.spent,
+            times=later.times._replace(attempts=attempts),
+        )
 
     @partial(jax.jit, static_argnums=0)
     def resume(
-        self, time: jax.Array, step: jax.Array, state: State, constants: Constants, log_time: Any, rate: Any
+        self, time: jax.Array, step: jax.Array, state: State, constants: Constants, origin: Any, rate: Any
     ) -> Carry:
-        """A carry that goes on from a saved state. log_time, rate: as in :class:`Times`."""
+        """A carry that goes on from a saved state. origin, rate: as in :class:`Times`."""
         solver_state = self.solver.init(self._term, time, time + step, state, constants)
         _, controller_state = self._controller.init(
             self._term, time, time + step, state, step, constants, self._term.vf, self._order
@@ -95,47 +121,58 @@ class Stepper:
             stalled=jnp.array(False),
             finite=jnp.array(True),
             reached=jnp.array(False),
-            times=self.clock.start(jnp.asarray(log_time), jnp.asarray(rate), state, constants) if self.clock else None,
+            times=self.clock.start(jnp.asarray(origin, float), jnp.asarray(rate, float), state, constants)
+            if self.clock
+            else None,
             unseparated=jnp.array(False),
+            separated=self._separated(state, constants),
+            spent=jnp.zeros((), int),
         )
 
     @partial(jax.jit, static_argnums=0)
     def advance(
         self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
     ) -> Carry:
-        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails."""
-        last = carry.accepted + carry.rejected + steps
+        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails. Steps of
+        many stages count as several."""
+        last, most = carry.accepted + carry.rejected + steps, carry.spent + steps * LONG_STEP
 
         def goes_on(carry: Carry) -> jax.Array:
-            waiting = (self.reading(carry) < stop) & (self._elapsed(carry) < goals.end)
+            waiting = (self.reads(carry) < stop) & (self._elapsed(carry) < goals.end) & ~carry.separated
+            waiting = waiting & (carry.spent < most)
             return waiting & (carry.accepted + carry.rejected < last) & ~carry.reached & ~carry.stalled
 
         return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals), carry)
 
-    def reading(self, carry: Carry) -> jax.Array:
-        """What instants are named by."""
-        return carry.time if self.clock is None or carry.times is None else self.clock.name(carry.time, carry.times)
+    def reads(self, carry: Carry) -> jax.Array:
+        """The reading of the present instant."""
+        if self.reading == "log10_time":
+            return jnp.log10(carry.time) if carry.times is None else carry.times.log_time / LOG_10
+        return carry.time if self.reading == "clock" else self._elapsed(carry)
 
     def _elapsed(self, carry: Carry) -> jax.Array:
-        """Flow time, as far as an end in time asks for it."""
+        """Flow time, or LARGEST where it is more."""
         if carry.times is None:
             return carry.time
         return jnp.minimum(jnp.exp(carry.times.log_time), LARGEST)
 
     @partial(jax.jit, static_argnums=0)
     def locate(self, carry: Carry, reading: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(clock, log of flow time) at a reading within the last accepted step of the loss clock."""
-        assert self.clock is not None
-        assert carry.times is not None
+        """(`time` here, log of flow time) at a reading within the last accepted step."""
+        log_time = jnp.log(reading) if self.reading == "time" else reading * LOG_10
+        if carry.times is None:
+            return reading if self.reading == "time" else jnp.exp(log_time), log_time
         length = carry.time - carry.previous
-        if self.clock.reading == "clock":
+        if self.reading == "clock":
             return reading, log_time_inside((reading - carry.previous) / length, length, carry.times)
-        log_time = jnp.log(reading) if self.clock.reading == "time" else reading * LOG_10
         return carry.previous + part_at(log_time, length, carry.times) * length, log_time
 
     @partial(jax.jit, static_argnums=0)
-    def interpolate(self, carry: Carry, time: jax.Array) -> State:
+    def interpolate(self, carry: Carry, constants: Constants, time: jax.Array) -> State:
         """The state within the last accepted step."""
+        if isinstance(self.solver, Chebyshev):
+            step = (self._term, carry.previous, carry.time, constants, carry.dense, carry.solver_state)
+            return self.coordinates.settle(self.solver.inside(*step, time))
         inside = self.solver.interpolation_cls(t0=carry.previous, t1=carry.time, **carry.dense).evaluate(time)
         return self.coordinates.settle(inside)
 
@@ -155,6 +192,7 @@ class Stepper:
         )
         step = next_end - time
         after = self.coordinates.settle(after)
+        spent = carry.spent + solver_state.spent if isinstance(self.solver, Chebyshev) else carry.spent
         state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
         times, unseparated = carry.times, jnp.array(False)
         if self.clock is not None and carry.times is not None:
@@ -163,7 +201,8 @@ class Stepper:
             def inside(part: jax.Array) -> State:
                 return self.coordinates.settle(step_taken.evaluate(begin + part * (end - begin)))
 
-            later, rests = self.clock.after(carry.times, end - begin, inside, state, constants)
+            by_steps = isinstance(self.solver, Chebyshev)
+            later, rests = self.clock.after(carry.times, end - begin, None if by_steps else inside, state, constants)
             times, unseparated = _where(keep, later, carry.times), keep & rests
         return Carry(
             time=time,
@@ -180,7 +219,14 @@ class Stepper:
             stalled=(step <= SMALLEST_STEP * jnp.spacing(time)) | ~jnp.isfinite(next_end) | unseparated,
             finite=jnp.all(jnp.isfinite(errors)),
             reached=keep & self._reached(state, constants, watch, goals),
+            separated=keep & self._separated(state, constants),
+            spent=spent,
         )
+
+    def _separated(self, state: State, constants: Constants) -> jax.Array:
+        if not self.until_separated:
+            return jnp.array(False)
+        return self.coordinates.network.all_right(self.coordinates.outputs(state, constants), constants.data)
 
     def _reached(self, state: State, constants: Constants, watch: Watch, goals: Goals) -> jax.Array:
         reached = jnp.array(False)
@@ -200,12 +246,16 @@ class Stepper:
         network = self.coordinates.network
         return network.log_loss(self.coordinates.outputs(state, constants), constants.data)
 
-    def evaluations(self, attempts: int) -> int:
-        """Evaluations of the field in so many steps: one to choose the first, and the stages of each. An implicit stage
-        counts as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The
-        loss clock takes some more."""
+    def evaluations(self, carry: Carry) -> int:
+        """Evaluations of the field so far: one to choose the first step, and the stages of each. An implicit stage counts
+        as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The steps on
+        the loss clock take some more."""
+        attempts = int(carry.accepted) + int(carry.rejected)
+        timed = 0 if carry.times is None else attempts - int(carry.times.attempts)
+        if isinstance(self.solver, Chebyshev):
+            return 2 + int(carry.spent) + timed
         tableau = self.solver.tableau
-        of_clock = 0 if self.clock is None else 1 + PIECES * attempts
+        of_clock = 0 if carry.times is None else 1 + PIECES * timed
         return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal) + of_clock
 
     @property

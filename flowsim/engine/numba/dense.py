@@ -11,7 +11,7 @@ from .clock import log_time_of_cubic, slope_of
 from .compiled import compiled
 from .control import add, combine
 from .field import dot, evaluate, norm_of
-from .layout import BEGIN, DENSE, LENGTH, TIME, Data, Network, State, Work
+from .layout import BEGIN, DENSE, LENGTH, TIME, WALKS, Data, Network, State, Work
 from .tableau import Tableau
 
 #: Newton's steps towards an instant of time, how near they come, and where they look first of all.
@@ -37,11 +37,67 @@ def advanced(coefficients: Floats, length: float, k: Floats, y_begin: Floats, y:
 
 @compiled
 def interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
+    advanced(_coefficients(part, tableau), state.clock[LENGTH], state.k, state.y_begin, y)
+    for walk in range(state.counts[WALKS]):
+        if part > state.walk_part[walk]:
+            _walked(walk, part, tableau, state, y[state.walk_row[walk]])
+
+
+@compiled
+def interpolate_row(j: int, part: float, tableau: Tableau, state: State, y: Floats) -> None:
+    """The same for neuron j alone, into its row of y."""
+    advanced_row(_coefficients(part, tableau), state.clock[LENGTH], state.k[:, j], state.y_begin[j], y[j])
+    for walk in range(state.counts[WALKS]):
+        if state.walk_row[walk] == j and part > state.walk_part[walk]:
+            _walked(walk, part, tableau, state, y[j])
+
+
+@compiled
+def interpolate_rate(j: int, part: float, tableau: Tableau, state: State, y: Floats) -> None:
+    """The velocity of neuron j at a part of the last step, into its row of y."""
+    k, inside = state.k[:, j], part
+    for walk in range(state.counts[WALKS]):
+        if state.walk_row[walk] == j and part > state.walk_part[walk]:
+            k, inside = state.walk_k[:, walk], (part - state.walk_part[walk]) / (1.0 - state.walk_part[walk])
+    weights = rates(inside, tableau)
+    y[j] = 0.0
+    for stage in range(len(weights)):
+        add(weights[stage], k[stage], y[j])
+
+
+@compiled
+def _walked(walk: int, part: float, tableau: Tableau, state: State, row: Floats) -> None:
+    left = 1.0 - state.walk_part[walk]
+    coefficients = _coefficients((part - state.walk_part[walk]) / left, tableau)
+    advanced_row(coefficients, left * state.clock[LENGTH], state.walk_k[:, walk], state.walk_y[walk], row)
+
+
+@compiled
+def _coefficients(part: float, tableau: Tableau) -> Floats:
     coefficients = np.zeros(len(tableau.dense))
     for stage in range(len(coefficients)):
         for p in range(tableau.dense.shape[1] - 1, -1, -1):
             coefficients[stage] = (coefficients[stage] + tableau.dense[stage, p]) * part
-    advanced(coefficients, state.clock[LENGTH], state.k, state.y_begin, y)
+    return coefficients
+
+
+@compiled
+def rates(part: float, tableau: Tableau) -> Floats:
+    """The derivatives of dense output's coefficients: what weighs the stages' values of anything to give that inside."""
+    weights = np.zeros(len(tableau.dense))
+    for stage in range(len(weights)):
+        for p in range(tableau.dense.shape[1] - 1, -1, -1):
+            weights[stage] = weights[stage] * part + (p + 1) * tableau.dense[stage, p]
+    return weights
+
+
+@compiled
+def advanced_row(coefficients: Floats, length: float, k: Floats, begin: Floats, row: Floats) -> None:
+    """`advanced` for one row: k (stages, r + 2)."""
+    row[:] = begin
+    for stage in range(len(coefficients)):
+        if coefficients[stage] != 0.0:
+            add(length * coefficients[stage], k[stage], row)
 
 
 @compiled
@@ -67,7 +123,7 @@ def time_there(
     """(log of flow time, log of its rate) at a part of the last step, from the field there; the state there into y."""
     clock, last = state.clock, tableau.stages - 1
     interpolate(part, tableau, state, y)
-    normalise(y, network)
+    normalise(0, len(y), y, network)
     at_end = work.log_speed[last]
     evaluate(y, work.estimate[0], last, 0.0, network, data, state, work)
     log_speed, work.log_speed[last] = work.log_speed[last], at_end
@@ -76,22 +132,22 @@ def time_there(
 
 
 @compiled
-def settle(y: Floats, network: Network, state: State) -> None:
-    """Give back what rounding has taken from sliding neurons and from unit rows."""
+def settle(begin: int, end: int, y: Floats, network: Network, state: State) -> None:
+    """Give back what rounding has taken from sliding neurons and from unit rows, of a range of neurons."""
     r = y.shape[1] - 2
-    for j in range(len(y)):
+    for j in range(begin, end):
         for k in range(state.slide_count[j]):
             part = dot(state.basis[j, k], y[j, :r])
             for c in range(r):
                 y[j, c] -= part * state.basis[j, k, c]
-    normalise(y, network)
+    normalise(begin, end, y, network)
 
 
 @compiled
-def normalise(y: Floats, network: Network) -> None:
+def normalise(begin: int, end: int, y: Floats, network: Network) -> None:
     if network.polar:
         r = y.shape[1] - 2
-        for j in range(len(y)):
+        for j in range(begin, end):
             size = norm_of(y[j, :r])
             for c in range(r):
                 y[j, c] /= size

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...problem.data.samples import Floats
 from .compiled import compiled
-from .field import ON_PLANE, dot
+from .field import dot
+from .gated import ON_PLANE
 from .layout import CANDIDATE, LENGTH, Data, Network, State, Work
 from .tableau import Tableau
 
@@ -19,44 +20,73 @@ BISECTIONS = 60
 
 
 @compiled
-def first_event(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> float:
-    """The part of the last step, in (0, 1], at which the first event lies, inf without one; flags its neurons.
+def first_events(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
+    """The parts of the last step, in (0, 1], at which the first event of each neuron lies, inf without one, in work.where.
 
     margin: how far a sliding gate may leave [0, 1] before its neuron does; late by so little is an error of its square.
     """
-    first, most, r = inf, state.counts[CANDIDATE], work.direction.shape[1]
-    powers = np.zeros(tableau.dense.shape[1] + 1)
-    where = np.full(len(work.flagged), inf)
-    for place in range(most):
+    work.where[:] = inf
+    length = state.clock[LENGTH]
+    for place in range(state.counts[CANDIDATE]):
         j, i = work.candidate[0, place], work.candidate[1, place]
-        sign = 1.0 if state.gate[j, i] == 1 else -1.0
-        x = data.inputs[i]
-        _positions(sign, j, x, r, tableau, state, powers)
-        level = -ON_PLANE * (1.0 if network.polar else work.size[j]) * data.norm[i]
-        found = _falls_below(powers, level, min(first, 1.0))
-        where[j] = min(where[j], found)
-        first = min(first, found)
-    for j in range(len(where)):
-        for k in range(state.slide_count[j]):
-            if not leaves(j, k, margin, tableau.stages - 1, work):
-                continue
-            found = _leaving_at(j, k, margin, tableau, work, powers)
-            where[j] = min(where[j], found)
-            first = min(first, found)
-    for j in range(len(where)):
-        work.flagged[j] = where[j] < inf and where[j] <= first * (1.0 + 1e-12)
-    return first
+        end = min(work.where[j], 1.0)
+        found = _crossing(j, i, end, state.y_begin[j], state.k[:, j], length, network, data, tableau, state, work)
+        work.where[j] = min(work.where[j], found)
+    for j in range(len(work.where)):
+        work.where[j] = min(work.where[j], first_leaving(j, margin, tableau, state, work))
 
 
 @compiled
-def _positions(sign: float, j: int, x: Floats, r: int, tableau: Tableau, state: State, powers: Floats) -> None:
-    """sign <y_j(theta), x> in powers of theta."""
-    powers[:] = 0.0
-    powers[0] = sign * dot(state.y_begin[j, :r], x)
+def next_event(
+    j: int, walk: int, margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work
+) -> float:
+    """The same for neuron j in the part of the step through which it went by itself; all candidates are its own."""
+    part, left = inf, 1.0 - state.walk_part[walk]
+    length = left * state.clock[LENGTH]
+    for place in range(state.counts[CANDIDATE]):
+        i, end = work.candidate[1, place], min(part, 1.0)
+        begin, k = state.walk_y[walk], state.walk_k[:, walk]
+        part = min(part, _crossing(j, i, end, begin, k, length, network, data, tableau, state, work))
+    part = min(part, first_leaving(j, margin, tableau, state, work))
+    return state.walk_part[walk] + part * left
+
+
+@compiled
+def _crossing(
+    j: int,
+    i: int,
+    end: float,
+    begin: Floats,
+    k: Floats,
+    length: float,
+    network: Network,
+    data: Data,
+    tableau: Tableau,
+    state: State,
+    work: Work,
+) -> float:
+    """Where sample i first gets to the wrong side of neuron j's plane, which moves from `begin` with k (stages, r + 2)."""
+    r, x = work.direction.shape[1], data.inputs[i]
+    sign = 1.0 if state.gate[j, i] == 1 else -1.0
+    # sign <y_j(theta), x> in powers of theta
+    powers = np.zeros(tableau.dense.shape[1] + 1)
+    powers[0] = sign * dot(begin[:r], x)
     for stage in range(len(tableau.dense)):
-        rate = sign * state.clock[LENGTH] * dot(state.k[stage, j, :r], x)
+        rate = sign * length * dot(k[stage, :r], x)
         for p in range(1, len(powers)):
             powers[p] += rate * tableau.dense[stage, p - 1]
+    level = -ON_PLANE * (1.0 if network.polar else work.size[j]) * data.norm[i]
+    return _falls_below(powers, level, end)
+
+
+@compiled
+def first_leaving(j: int, margin: float, tableau: Tableau, state: State, work: Work) -> float:
+    """Where the first sliding gate of neuron j leaves [0, 1], of those that are outside at the end."""
+    part = inf
+    for k in range(state.slide_count[j]):
+        if leaves(j, k, margin, tableau.stages - 1, work):
+            part = min(part, _leaving_at(j, k, margin, tableau, work))
+    return part
 
 
 @compiled
@@ -68,13 +98,13 @@ def leaves(j: int, k: int, margin: float, slot: int, work: Work) -> bool:
 
 
 @compiled
-def _leaving_at(j: int, k: int, margin: float, tableau: Tableau, work: Work, powers: Floats) -> float:
+def _leaving_at(j: int, k: int, margin: float, tableau: Tableau, work: Work) -> float:
     """Where in the step it first is so, knowing that it is at the end.
 
     The force on the plane is interpolated as the derivative of the dense output, from its values at the stages.
     """
     slack = margin * max(abs(work.slide_cap[0, j, k]), abs(work.slide_cap[tableau.stages - 1, j, k]))
-    found = 1.0
+    found, powers = 1.0, np.zeros(tableau.dense.shape[1] + 1)
     for upper in (False, True):
         powers[:] = 0.0
         for stage in range(len(tableau.dense)):

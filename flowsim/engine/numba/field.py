@@ -12,7 +12,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats
 from .clock import growth
-from .compiled import compiled, inlined
+from .compiled import compiled
 from .formulas import (
     LEAKY,
     POWER,
@@ -30,21 +30,9 @@ from .formulas import (
     set_pull,
     set_scaled_pull,
 )
-from .layout import (
-    CANDIDATE,
-    CANDIDATES,
-    EVALUATIONS,
-    L2,
-    LOSS_CLOCK,
-    NO_ATTACK,
-    Data,
-    Network,
-    State,
-    Work,
-)
+from .gated import ON_PLANE, respond, slope_times_pull
+from .layout import EVALUATIONS, L2, LOSS_CLOCK, NO_ATTACK, UPDATES, Data, Network, State, Work
 
-#: A pre-activation within this part of |w_j| |x_i| counts as 0.
-ON_PLANE = 2e-12
 #: Velocities below this part of the forces they are made of count as 0.
 RESTING = 1e-12
 #: Squares between these have lost nothing to underflow, nor to overflow.
@@ -78,13 +66,13 @@ def norm_of(row: Floats) -> float:
     return largest * sqrt(total)
 
 
-@inlined
-def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
-    """Direction, norm and ratio v/|w| of every neuron, and the factor of its response in the output."""
-    m, r = work.direction.shape
-    normalised(y, work.direction, work.norm)
+@compiled
+def unit(begin: int, end: int, y: Floats, network: Network, data: Data, work: Work) -> None:
+    """Direction, norm and ratio v/|w| of a range of neurons, and the factors of their responses in the output."""
+    r = work.direction.shape[1]
+    normalised(begin, end, y, work.direction, work.norm)
     free = network.trained and not network.balanced
-    for j in range(m):
+    for j in range(begin, end):
         if network.polar:
             work.log_norm[j], work.norm[j] = y[j, r], exp(y[j, r])
             if free:
@@ -112,10 +100,10 @@ def unit(y: Floats, network: Network, data: Data, work: Work) -> None:
 
 
 @compiled
-def normalised(y: Floats, direction: Floats, norm: Floats) -> None:
-    """The rows' first entries as unit vectors (m, r), a row of zeros as it is, and their norms (m,)."""
-    m, r = direction.shape
-    for j in range(m):
+def normalised(begin: int, end: int, y: Floats, direction: Floats, norm: Floats) -> None:
+    """The first entries of a range of rows as unit vectors (m, r), a row of zeros as it is, and their norms (m,)."""
+    r = direction.shape[1]
+    for j in range(begin, end):
         square = 0.0
         for c in range(r):
             square += y[j, c] * y[j, c]
@@ -140,7 +128,7 @@ def evaluate(
     look > 0: pairs that keep their gate and lie beyond look x ON_PLANE on the wrong side become candidates, and the gates
     of all others are set to the sign.
     """
-    unit(y, network, data, work)
+    unit(0, len(y), y, network, data, work)
     threshold = min(network.threshold + network.threshold_rate * y[0, y.shape[1] - 2], network.threshold_cap)
     inputs = data.inputs
     if network.attack != NO_ATTACK:
@@ -148,18 +136,35 @@ def evaluate(
         inputs = work.attacked
     if network.kinked:
         np.dot(work.direction, inputs.T, work.pre)
-        _gated_outputs(look, network, data, state, work)
+        work.outputs[:] = 0.0
+        for j in range(len(y)):
+            place, width = data.output_index[j], ON_PLANE * work.reach[j]
+            strength, threshold, outputs = state.strength[place], state.threshold[j], work.outputs[place]
+            respond(
+                j,
+                look,
+                work.pre[j],
+                state.gate[j],
+                strength,
+                threshold,
+                data.norm,
+                width,
+                work.factor[j],
+                network.slope,
+                outputs,
+                work.candidate,
+                state.counts,
+            )
     else:
         np.dot(inputs, work.direction.T, work.pre)
         _outputs(threshold, data.noise, network, data, work)
-    if state.counts[LOSS_CLOCK]:
-        log_speed = growth(y, network, data) - log_loss(network.loss, work.outputs, data.targets, data.weight)
-        work.log_speed[slot] = log_speed
-        set_scaled_pull(network.loss, work.outputs, data.targets, data.weight, log_speed, work.pull)
-    else:
-        set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
+    set_pulls(y, slot, network, data, state, work)
     if network.kinked:
-        _gated_pulls(network, data, state, work)
+        work.pulls[slot] = work.pull
+        for j in range(len(y)):
+            place, width = data.output_index[j], ON_PLANE * work.reach[j]
+            strength, threshold, pull = state.strength[place], state.threshold[j], work.pull[place]
+            slope_times_pull(work.pre[j], state.gate[j], strength, threshold, data.norm, width, network.slope, pull)
         np.dot(work.pre, inputs, work.force)
         velocities(0, len(y), out, slot, network, data, state, work)
     else:
@@ -221,28 +226,6 @@ def _outputs(threshold: float, noise: Floats, network: Network, data: Data, work
         add_symmetric(work.pre, work.norm, work.factor, threshold, spread, noise, work.outputs)
 
 
-@inlined
-def _gated_outputs(look: float, network: Network, data: Data, state: State, work: Work) -> None:
-    """f(x_i) by the gates, and the misfits of these."""
-    work.outputs[:] = 0.0
-    for j in range(len(work.pre)):
-        row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
-        outputs, strength = work.outputs[data.output_index[j]], state.strength[data.output_index[j]]
-        factor, width = work.factor[j], ON_PLANE * work.reach[j]
-        for i in range(len(row)):
-            level = width * data.norm[i]
-            kept = strength[i] > threshold
-            if look > 0.0 and not kept and abs(row[i]) > level:
-                gate[i] = row[i] > 0.0
-            active = gate[i] == 1 if kept or abs(row[i]) <= level else row[i] > 0.0
-            outputs[i] += factor * row[i] * (1.0 if active else network.slope)
-            if look > 0.0 and kept and (row[i] < -look * level if active else row[i] > look * level):
-                found = state.counts[CANDIDATE]
-                if found < CANDIDATES:
-                    work.candidate[0, found], work.candidate[1, found] = j, i
-                state.counts[CANDIDATE] = found + 1
-
-
 @compiled
 def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
     """Turn pre-activations into slope times pull, in place, of a network without gates."""
@@ -257,16 +240,54 @@ def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: 
         pull_symmetric(work.pre, work.norm, threshold, spread, noise, work.pull)
 
 
-@inlined
-def _gated_pulls(network: Network, data: Data, state: State, work: Work) -> None:
-    for j in range(len(work.pre)):
-        row, gate, threshold = work.pre[j], state.gate[j], state.threshold[j]
-        pull, strength = work.pull[data.output_index[j]], state.strength[data.output_index[j]]
-        width = ON_PLANE * work.reach[j]
-        for i in range(len(row)):
-            kept = strength[i] > threshold or abs(row[i]) <= width * data.norm[i]
-            active = gate[i] == 1 if kept else row[i] > 0.0
-            row[i] = pull[i] * (1.0 if active else network.slope)
+@compiled
+def evaluate_row(
+    j: int, y: Floats, out: Floats, slot: int, look: float, network: Network, data: Data, state: State, work: Work
+) -> None:
+    """The velocity of neuron j alone, one with gates, under the pulls in work.pull, from its row of y into its row of out;
+    its response into work.share."""
+    respond_alone(j, y, look, network, data, state, work)
+    place, width = data.output_index[j], ON_PLANE * work.reach[j]
+    strength, threshold, pull = state.strength[place], state.threshold[j], work.pull[place]
+    slope_times_pull(work.pre[j], state.gate[j], strength, threshold, data.norm, width, network.slope, pull)
+    np.dot(work.pre[j], data.inputs, work.force[j])
+    velocities(j, j + 1, out, slot, network, data, state, work)
+    state.counts[UPDATES] += 1
+
+
+@compiled
+def respond_alone(j: int, y: Floats, look: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """Neuron j's part of its output, from its row of y, into work.share."""
+    unit(j, j + 1, y, network, data, work)
+    np.dot(data.inputs, work.direction[j], work.pre[j])
+    work.share[:] = 0.0
+    strength, threshold = state.strength[data.output_index[j]], state.threshold[j]
+    respond(
+        j,
+        look,
+        work.pre[j],
+        state.gate[j],
+        strength,
+        threshold,
+        data.norm,
+        ON_PLANE * work.reach[j],
+        work.factor[j],
+        network.slope,
+        work.share,
+        work.candidate,
+        state.counts,
+    )
+
+
+@compiled
+def set_pulls(y: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
+    """work.pull, and on the loss clock the rate of time, for the outputs in work.outputs."""
+    if state.counts[LOSS_CLOCK]:
+        log_speed = growth(y, network, data) - log_loss(network.loss, work.outputs, data.targets, data.weight)
+        work.log_speed[slot] = log_speed
+        set_scaled_pull(network.loss, work.outputs, data.targets, data.weight, log_speed, work.pull)
+    else:
+        set_pull(network.loss, work.outputs, data.targets, data.weight, work.pull)
 
 
 @compiled

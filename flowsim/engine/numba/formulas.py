@@ -5,19 +5,17 @@ start (k + 1,): the neurons of output k are those from start[k] to start[k + 1].
 
 from __future__ import annotations
 
-from math import erfc, exp, inf, log, log1p, pi, sqrt, tanh
+from math import exp, inf, log, log1p, tanh
 
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from ...problem.networks.tanh import LINEAR_BELOW
 from .compiled import compiled
+from .normal import normal
 
 LEAKY, POWER, TANH, SYMMETRIC = range(4)
 SQUARE, LOGISTIC, EXPONENTIAL, CROSS_ENTROPY = range(4)
-
-#: Beyond so many standard deviations the noise changes nothing.
-SURE = 9.0
 
 #: name -> code. Every activation of degree 1 is the leaky one with its slope.
 ACTIVATION_CODES = {
@@ -126,58 +124,57 @@ def pull_tanh(pre: Floats, log_norm: Floats, norm: Floats, start: Integers, pull
 
 
 @compiled
-def ramp(x: float, spread: float) -> float:
-    """max(x + r, 0) in the mean over r ~ N(0, spread^2)"""
-    if abs(x) >= SURE * spread:
-        return max(x, 0.0)
-    scaled = x / spread
-    return 0.5 * x * erfc(-scaled / sqrt(2.0)) + spread * exp(-0.5 * scaled * scaled) / sqrt(2.0 * pi)
-
-
-@compiled
-def ramp_slope(x: float, spread: float) -> float:
-    """Its derivative; 1 at a kink."""
-    if abs(x) >= SURE * spread:
-        return 1.0 if x >= 0.0 else 0.0
-    return 0.5 * erfc(-x / (spread * sqrt(2.0)))
-
-
-@compiled
 def add_symmetric(
     pre: Floats, norm: Floats, factor: Floats, threshold: float, spread: float, noise: Floats, outputs: Floats
 ) -> None:
     """outputs (1, n) <- sums over the neurons of factor (m,) (R(|w| pre - b) - R(-|w| pre - b)) / |w|, in the mean over
     noise of this spread, or with this noise (n, m) where that has entries"""
-    sampled = noise.size > 0
-    for i in range(len(pre)):
-        total = 0.0
-        for j in range(pre.shape[1]):
-            z = norm[j] * pre[i, j]
-            if sampled:
+    inverse = 1.0 / spread if spread > 0.0 else 0.0
+    for i in range(len(pre)):  # a loop for each kind, which the compiler turns into vector instructions
+        row, total = pre[i], 0.0
+        if noise.size > 0:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
                 bent = max(z + noise[i, j] - threshold, 0.0) - max(noise[i, j] - z - threshold, 0.0)
-            elif abs(z) <= threshold - SURE * spread:
-                continue
-            else:
-                bent = ramp(z - threshold, spread) - ramp(-z - threshold, spread)
-            total += factor[j] * bent / norm[j]
+                total += factor[j] * bent / norm[j]
+        elif spread > 0.0:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
+                above, rising = normal((z - threshold) * inverse)
+                below, falling = normal((-z - threshold) * inverse)
+                bent = (z - threshold) * above + (z + threshold) * below + spread * (rising - falling)
+                total += factor[j] * bent / norm[j]
+        else:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
+                total += factor[j] * (max(z - threshold, 0.0) - max(-z - threshold, 0.0)) / norm[j]
         outputs[0, i] = total
 
 
 @compiled
 def pull_symmetric(pre: Floats, norm: Floats, threshold: float, spread: float, noise: Floats, pull: Floats) -> None:
-    """pre <- (R'(|w| pre - b) + R'(-|w| pre - b)) pull (1, n)"""
-    sampled = noise.size > 0
+    """pre <- (R'(|w| pre - b) + R'(-|w| pre - b)) pull (1, n); R' is 1 at a kink"""
+    inverse = 1.0 / spread if spread > 0.0 else 0.0
     for i in range(len(pre)):
-        for j in range(pre.shape[1]):
-            z = norm[j] * pre[i, j]
-            if sampled:
+        row, strength = pre[i], pull[0, i]
+        if noise.size > 0:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
                 slope = 1.0 if z + noise[i, j] >= threshold else 0.0
                 slope += 1.0 if noise[i, j] - z >= threshold else 0.0
-            elif abs(z) < threshold - SURE * spread:
-                slope = 0.0
-            else:
-                slope = ramp_slope(z - threshold, spread) + ramp_slope(-z - threshold, spread)
-            pre[i, j] = slope * pull[0, i]
+                row[j] = slope * strength
+        elif spread > 0.0:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
+                above, _ = normal((z - threshold) * inverse)
+                below, _ = normal((-z - threshold) * inverse)
+                row[j] = (above + below) * strength
+        else:
+            for j in range(len(row)):
+                z = norm[j] * row[j]
+                slope = 1.0 if z >= threshold else 0.0
+                slope += 1.0 if -z >= threshold else 0.0
+                row[j] = slope * strength
 
 
 @compiled

@@ -8,8 +8,9 @@ from .clock import slope_of
 from .compiled import inlined
 from .control import least_size, relative
 from .dense import densify, interpolate, settle
-from .events import first_event, leaves
-from .field import ON_PLANE, dot, evaluate, norm_of, velocities
+from .events import first_events, leaves
+from .field import dot, evaluate, norm_of, velocities
+from .gated import ON_PLANE
 from .layout import (
     BEGIN,
     CANDIDATE,
@@ -22,6 +23,7 @@ from .layout import (
     RATE,
     STEP,
     TIME,
+    WALKS,
     Aims,
     Data,
     Network,
@@ -30,6 +32,7 @@ from .layout import (
 )
 from .sliding import resolve
 from .tableau import Tableau
+from .walk import LATE, set_shifted_pulls, walk
 
 #: Kinks that move a neuron by less than this part of the tolerance in a step are stepped over: error control does not see
 #: them.
@@ -37,21 +40,20 @@ STEP_OVER = 0.02
 #: So are, where a step would meet more than this many events, those that move it by less than as many tolerances as there
 #: are such crowds: shorter steps are then cheaper than stopping at every event.
 CROWD = 10.0
-#: How fast the estimated rate of events follows at an event.
-FOLLOW = 0.1
+#: How fast the estimated rate of events follows at an event; what one counts that only its neuron sees.
+FOLLOW, ALONE = 0.1, 0.1
 #: After an event the next step is at most this many times the part that was made, but at least this part of the whole.
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50
 #: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
 BESIDE_OUTPUT = 1e-5
-#: A sliding gate may leave [0, 1] by this many square roots of the tolerance.
-LATE = 0.03
 
 
 @inlined
 def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
-    """Whether an event lies in the last step; puts the state and the time there."""
+    """Whether an event in the last step has to end it; puts the state and the time there. Neurons whose events the others
+    do not see have gone on by themselves, to the end of the step or to that event."""
     clock, counts = state.clock, state.counts
     if counts[CANDIDATE] == 0 and not _leaving(tableau, aims, state, work):
         return False
@@ -60,17 +62,29 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
             work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
     outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
     densify(network, data, tableau, state, work)
-    part = first_event(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
+    first_events(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
+    work.shift[:] = 0.0
+    part = work.where.min()
+    while part < inf and not tableau.chebyshev:
+        j = int(work.where.argmin())
+        if not walk(j, part, outputs, network, data, tableau, aims, state, work):
+            break
+        ratio[j], part = work.ratio[j], work.where.min()
+    clock[RATE] += FOLLOW * (ALONE * counts[WALKS] / clock[LENGTH] - clock[RATE])
     if part == inf:
         work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
+        if counts[WALKS] > 0:
+            set_shifted_pulls(outputs, tableau.stages - 1, network, data, state, work)
         return False
+    for j in range(len(work.where)):
+        work.flagged[j] = work.where[j] <= part * (1.0 + 1e-12)
     clock[TIME] = clock[BEGIN] + part * clock[LENGTH]
     gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * clock[LENGTH] / CROWD)
     clock[RATE] += FOLLOW * (1.0 / gap - clock[RATE])
     clock[LAST_EVENT] = clock[TIME]
     clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
     interpolate(part, tableau, state, state.y)
-    settle(state.y, network, state)
+    settle(0, len(state.y), state.y, network, state)
     return True
 
 
@@ -102,7 +116,7 @@ def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Stat
         if state.counts[EVENTS] == events:
             state.guard_count[j] += ZENO // 5
             _put_back(j, data, state, work)
-    settle(state.y, network, state)
+    settle(0, len(state.y), state.y, network, state)
 
 
 @inlined
@@ -137,13 +151,16 @@ def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, w
 @inlined
 def choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
     """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
-    stepped over."""
+    stepped over, and all of a neuron that slides: a jump that moves it by little may still be more than what its sliding
+    gate, of a sample nearby, has left."""
     r = work.direction.shape[1]
     tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
     for j in range(len(state.threshold)):
         motion = state.gain[j] * length
         free = motion == 0.0 or state.clock[TIME] < state.hold[j]
         state.threshold[j] = inf if free else tolerances * rtol / motion
+        if state.slide_count[j] > 0 and not free:
+            state.threshold[j] = 0.0
         if not network.polar:
             work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
 

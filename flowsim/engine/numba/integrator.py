@@ -13,7 +13,7 @@ from ...problem.planes import planes
 from ...scenario import Scenario
 from ..goals import reached_goal
 from ..integrator import Flown, Report
-from ..plan import Plan
+from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
@@ -26,6 +26,7 @@ COUNTED = {
     "steps": layout.ACCEPTED,
     "rejections": layout.REJECTED,
     "evaluations": layout.EVALUATIONS,
+    "updates": layout.UPDATES,
     "events": layout.EVENTS,
 }
 
@@ -39,8 +40,9 @@ class Carry:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Everything that the next step depends on, by name: the state, and the forces onto sliding planes at its start."""
-        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0]}
+        """Everything that the next step depends on, by name: the state, and pulls and forces onto sliding planes at its
+        start."""
+        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0], "pull": self.work.pulls[:1]}
         return {name: array for name, array in {**self.state._asdict(), **forces}.items() if array.size}
 
 
@@ -53,7 +55,8 @@ class NumbaIntegrator:
         self._network = Network.of(problem, plan.coordinates, scenario)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
-        self._loss_clock, self._by_clock = plan.clock == "loss", plan.reading != "time"
+        self._clock, self._by_clock = plan.clock, plan.reading != "time"
+        self._loss_clock = plan.clock != "time"  # now or later
         self._setting = (
             self._network,
             self._data,
@@ -67,7 +70,8 @@ class NumbaIntegrator:
     def begin(self) -> Carry:
         carry = self._empty()
         carry.state.y[:] = self._start
-        carry.state.counts[layout.LOSS_CLOCK] = self._loss_clock
+        carry.state.counts[layout.LOSS_CLOCK] = self._clock == "loss"
+        carry.state.counts[layout.GOES_OVER] = self._clock == GOING_OVER
         return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -91,26 +95,26 @@ class NumbaIntegrator:
     def report(self, carry: Carry) -> Report:
         clock, counts = carry.state.clock, carry.state.counts
         reached = bool(counts[layout.REACHED])
+        counted: dict[str, Any] = {name: int(counts[place]) for name, place in COUNTED.items()}
         return Report(
             time=min(float(clock[layout.FLOW_TIME]), self._setting[3].end),
             step_size=float(clock[layout.STEP]),
-            **{name: int(counts[place]) for name, place in COUNTED.items()},
+            **counted,
             reached=reached_goal(self._until, float(clock[layout.LOG_LOSS])) if reached else "",
             stalled=bool(counts[layout.STALLED]),
             finite=bool(counts[layout.FINITE]),
             log10_time=self._log10_time(carry) if self._loss_clock else None,
             clock=float(clock[layout.READING]) if self._by_clock else None,
             unseparated=bool(counts[layout.UNSEPARATED]),
+            loss_clock_from=float(clock[layout.LOSS_CLOCK_FROM]) if counts[layout.LOSS_CLOCK] else None,
         )
 
     def at(self, carry: Carry, reading: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
         log_time = inside(reading, *self._setting, state, carry.work, y)
-        time, log10_time = reading, None
-        if self._loss_clock:
-            log10_time = log_time / np.log(10)
-            time = _exp(log_time) if self._by_clock else reading
-        sliding = self._sliding(state.begin_count, state.begin_plane)
+        time = _exp(log_time) if self._by_clock else reading
+        log10_time = log_time / np.log(10) if self._loss_clock else None
+        sliding = self._sliding(state.seen_count, state.seen_plane)
         return self._rows.snapshot(time, y, sliding, log10_time)
 
     def now(self, carry: Carry) -> Snapshot:
@@ -126,8 +130,11 @@ class NumbaIntegrator:
             return np.log10(time) if self._loss_clock else None
 
     def _log10_time(self, carry: Carry) -> float:
-        end = self._setting[3].end
-        return min(float(carry.state.clock[layout.LOG_TIME]), np.log(end)) / np.log(10)
+        clock, end = carry.state.clock, self._setting[3].end
+        if not carry.state.counts[layout.LOSS_CLOCK]:
+            with np.errstate(divide="ignore"):
+                return float(np.log10(clock[layout.TIME]))
+        return min(float(clock[layout.LOG_TIME]), np.log(end)) / np.log(10)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return carry.kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ...problem import Problem, Reduced
 from ...problem.data.samples import Booleans, Floats, Integers
@@ -17,6 +18,8 @@ from .formulas import ACTIVATION_CODES, LOSS_CODES
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
 CANDIDATES = 1 << 16
+#: At most so many times in a step a neuron goes on by itself from an event.
+MOST_WALKS = 64
 #: Bytes for the bases of the sliding neurons; it bounds the planes on which one neuron can slide at a time.
 BASIS_BYTES = 2**28
 
@@ -25,15 +28,20 @@ TIME, STEP, LAST_ERROR, BEGIN, LENGTH, LOG_LOSS, RATE, LAST_EVENT = range(8)
 # on the loss clock, where TIME is the clock: the flow's own time, its log, the log of dt/ds and its slope; what instants
 # are named by; the spectral radius
 FLOW_TIME, LOG_TIME, LOG_SPEED, SPEED_SLOPE, READING, SPECTRAL = range(8, 14)
-# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first
-BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE = range(14, 19)
-CLOCKS = 19
+# those where the last step began, the slope where it ended; how fast the fastest neuron moved at first; the flow time at
+# which the loss clock began
+BEGIN_LOG_TIME, BEGIN_LOG_SPEED, BEGIN_SLOPE, END_SLOPE, FIRST_RATE, LOSS_CLOCK_FROM = range(14, 20)
+CLOCKS = 20
 # places in State.counts
 ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDIDATE, BEGUN = range(10)
 # LOSS_CLOCK: whether it runs; METHOD: 1 for the late solver, in the last step; SINCE: steps since that was looked at;
-# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side
-LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED = range(10, 15)
-COUNTERS = 15
+# PATIENCE: how many to wait; UNSEPARATED: the flow rests with a sample on the wrong side; GOES_OVER: whether the loss clock
+# is to run from the step after all samples are on their own side; SEPARATED: they are
+LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED = range(10, 17)
+# WALKS: neurons that an event turned off the last step's path; UPDATES: velocities of one neuron alone; INEXACT: whether
+# `ahead` has what neurons that were turned off change for the others still to be seen
+WALKS, UPDATES, INEXACT = range(17, 20)
+COUNTERS = 20
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")
@@ -193,6 +201,9 @@ class State(NamedTuple):
     basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
     last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
     counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps.
+    walk_row (W,): neurons that went on by themselves in the last step, walk_part (W,): from which part of it to its end;
+    walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S):
+    where they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
     """
 
     y: Floats
@@ -215,6 +226,14 @@ class State(NamedTuple):
     guard: Floats
     guard_count: Integers
     mode: Floats
+    walk_row: Integers
+    walk_part: Floats
+    walk_y: Floats
+    walk_k: Floats
+    walk_count: Integers
+    walk_plane: Integers
+    seen_count: Integers
+    seen_plane: Integers
 
     @classmethod
     def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
@@ -222,6 +241,7 @@ class State(NamedTuple):
         rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
         pairs = (rows, samples) if network.kinked else (rows, 0)
         most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates))) if network.kinked else 0
+        walks = MOST_WALKS if network.kinked else 0
         return cls(
             y=np.zeros((rows, entries)),
             y_begin=np.zeros((rows, entries)),
@@ -243,6 +263,14 @@ class State(NamedTuple):
             guard=np.full(rows, -np.inf),
             guard_count=np.zeros(rows, dtype=np.int64),
             mode=np.zeros((rows, entries)),
+            walk_row=np.zeros(walks, dtype=np.int64),
+            walk_part=np.zeros(walks),
+            walk_y=np.zeros((walks, entries)),
+            walk_k=np.zeros((stages, walks, entries)),
+            walk_count=np.zeros(walks, dtype=np.int64),
+            walk_plane=np.zeros((walks, most), dtype=np.int64),
+            seen_count=np.zeros(rows, dtype=np.int64),
+            seen_plane=np.zeros((rows, most), dtype=np.int64),
         )
 
 
@@ -256,7 +284,10 @@ class Work(NamedTuple):
     least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
     gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
     gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
-    (n, r): the samples moved by an attacker, and where the loss rises from there.
+    (n, r): the samples moved by an attacker, and where the loss rises from there. pulls (all stages, k, n): `pull` at the
+    stages, with a kink. share (n,): one neuron's part of its output. shift (k, n): what the walks have changed of the
+    outputs at the end of the step. where (m,): the part of the step at which each neuron has its next event. The factors
+    of matrix products and what comes of them are float32 where the inputs are.
     """
 
     direction: Floats
@@ -281,15 +312,19 @@ class Work(NamedTuple):
     log_speed: Floats
     attacked: Floats
     ascent: Floats
+    pulls: Floats
+    share: Floats
+    shift: Floats
+    where: Floats
 
     @classmethod
-    def empty(cls, network: Network, state: State, shape: tuple[int, int]) -> Work:
-        """shape: (k, n), of the outputs."""
+    def empty(cls, network: Network, state: State, shape: tuple[int, int], number: DTypeLike = float) -> Work:
+        """shape: (k, n), of the outputs; number: what matrix products are computed in."""
         rows, entries = state.y.shape
         stages, most = len(state.k), state.slide_plane.shape[1]
         moved = (shape[1] if network.attack else 0, entries - 2)
         return cls(
-            direction=np.zeros((rows, entries - 2)),
+            direction=np.zeros((rows, entries - 2), number),
             log_norm=np.zeros(rows),
             norm=np.zeros(rows),
             ratio=np.zeros(rows),
@@ -297,8 +332,8 @@ class Work(NamedTuple):
             factor=np.zeros(rows),
             outputs=np.zeros(shape),
             pull=np.zeros(shape),
-            force=np.zeros((rows, entries - 2)),
-            pre=np.zeros((rows, shape[1]) if network.kinked else (shape[1], rows)),
+            force=np.zeros((rows, entries - 2), number),
+            pre=np.zeros((rows, shape[1]) if network.kinked else (shape[1], rows), number),
             stage=np.zeros((rows, entries)),
             estimate=np.zeros((2, rows, entries)),
             total=np.zeros(rows),
@@ -309,8 +344,12 @@ class Work(NamedTuple):
             candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
             flagged=np.zeros(rows, dtype=np.bool_),
             log_speed=np.zeros(stages),
-            attacked=np.zeros(moved),
-            ascent=np.zeros(moved),
+            attacked=np.zeros(moved, number),
+            ascent=np.zeros(moved, number),
+            pulls=np.zeros((stages if network.kinked else 0, *shape)),
+            share=np.zeros(shape[1]),
+            shift=np.zeros(shape),
+            where=np.zeros(rows),
         )
 
 

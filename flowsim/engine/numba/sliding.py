@@ -15,7 +15,8 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .compiled import compiled
-from .field import ON_PLANE, RESTING, dot, plane_pull, velocities
+from .field import RESTING, dot, plane_pull, velocities
+from .gated import ON_PLANE
 from .layout import EVENTS, Data, Network, State, Work
 
 #: A normal with less than this part of its length outside the others' span depends on them.

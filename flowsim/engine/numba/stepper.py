@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import exp, inf, isfinite, log
+import sys
+from math import exp, inf, isfinite, log, log10
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from .layout import (
     FINITE,
     FIRST_RATE,
     FLOW_TIME,
+    GOES_OVER,
+    INEXACT,
     LAST_ERROR,
     LAST_EVENT,
     LENGTH,
@@ -41,12 +44,14 @@ from .layout import (
     LOG_SPEED,
     LOG_TIME,
     LOSS_CLOCK,
+    LOSS_CLOCK_FROM,
     METHOD,
     PATIENCE,
     RATE,
     REACHED,
     READING,
     REJECTED,
+    SEPARATED,
     SINCE,
     SPECTRAL,
     SPEED_SLOPE,
@@ -54,6 +59,7 @@ from .layout import (
     STEP,
     TIME,
     UNSEPARATED,
+    WALKS,
     Aims,
     Data,
     Log,
@@ -65,6 +71,8 @@ from .sliding import resolve
 from .tableau import Solver, Tableau
 
 LOG_10 = log(10.0)
+#: Instants are named by no larger number, whatever the time.
+LARGEST = sys.float_info.max
 #: First trial step: this much relative motion of the fastest neuron.
 FIRST_MOTION = 1e-3
 #: A step shorter than this many spacings of floating-point time cannot advance.
@@ -80,6 +88,8 @@ LEAST_PATIENCE = 20
 SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 #: No less time than in which the fastest neuron would at first have moved by so many times its size.
 A_WHILE = 1000.0
+#: A step that takes more evaluations counts as several where attempts are limited.
+LONG_STEP = 32
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
 
@@ -89,18 +99,19 @@ def advance(
     stop: float, attempts: int, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work
 ) -> None:
     """Step until the reading is at or past `stop`, or the time at the end, so many steps were tried, a goal is met or no
-    step is possible.
+    step is possible; steps of many stages count as several.
 
     The first call finds the gates at the start, state.y, and a first trial step, which may be all that it is asked for.
     """
     clock, counts = state.clock, state.counts
     if counts[BEGUN] == 0:
         _begin(network, data, solver.early, aims, state, work)
-    last = counts[ACCEPTED] + counts[REJECTED] + attempts
+    last, most = counts[ACCEPTED] + counts[REJECTED] + attempts, counts[EVALUATIONS] + attempts * LONG_STEP
     while (
         clock[READING] < stop
         and (aims.end == inf or clock[FLOW_TIME] < aims.end)
         and counts[ACCEPTED] + counts[REJECTED] < last
+        and counts[EVALUATIONS] < most
         and counts[REACHED] == 0
         and counts[STALLED] == 0
     ):
@@ -142,7 +153,7 @@ def through(
         count, plane = state.slide_count, state.slide_plane
         if clock[READING] > instants[place]:
             inside(instants[place], network, data, solver, aims, state, work, log.y[place])
-            count, plane = state.begin_count, state.begin_plane
+            count, plane = state.seen_count, state.seen_plane
         else:
             log.y[place] = state.y
         log.counts[place], log.step[place] = counts, clock[STEP]
@@ -156,30 +167,44 @@ def through(
 def inside(
     reading: float, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work, y: Floats
 ) -> float:
-    """The state at a reading within the last accepted step, into y; on the loss clock, the log of its time. What it
-    evaluates for that is not counted: counts say what steps took, whatever is kept of them."""
+    """The state at a reading within the last accepted step, into y; the log of its time. What it evaluates for that is not
+    counted: counts say what steps took, whatever is kept of them."""
     clock, evaluations = state.clock, state.counts[EVALUATIONS]
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
-    part, log_time = (reading - clock[BEGIN]) / clock[LENGTH], 0.0
-    smooth = not state.counts[LOSS_CLOCK] or by_pair(tableau, state, work)
-    if state.counts[LOSS_CLOCK] and aims.reading == BY_CLOCK:
+    log_time = reading * LOG_10 if aims.reading == BY_LOG10_TIME else log(reading)
+    smooth = by_pair(tableau, state, work)
+    if not state.counts[LOSS_CLOCK]:
+        time = reading if aims.reading == BY_TIME else exp(log_time)
+        part = (time - clock[BEGIN]) / clock[LENGTH]
+    elif aims.reading == BY_CLOCK:
+        part = (reading - clock[BEGIN]) / clock[LENGTH]
         log_time = log_time_inside(part, tableau, state, work)
         if not smooth:
             log_time, _ = time_there(part, tableau, network, data, state, work, y)
-    elif state.counts[LOSS_CLOCK]:
-        log_time = log(reading) if aims.reading == BY_TIME else reading * LOG_10
+    else:
         part = part_at(log_time, tableau, state, work)
         if not smooth:
             part = locate(log_time, part, tableau, network, data, state, work, y)
     if tableau.chebyshev and clock[LAST_EVENT] != clock[TIME]:
         chebyshev_inside(part, network, data, state, work, y)
-        settle(y, network, state)
+        settle(0, len(y), y, network, state)
     else:
         interpolate(part, tableau, state, y)
-        normalise(y, network)
+        normalise(0, len(y), y, network)
+    _see_sliding(part, state)
     state.counts[EVALUATIONS] = evaluations
     return log_time
+
+
+@compiled
+def _see_sliding(part: float, state: State) -> None:
+    """Where neurons slide at a part of the last step."""
+    state.seen_count[:], state.seen_plane[:] = state.begin_count, state.begin_plane
+    for walk in range(state.counts[WALKS]):
+        if part > state.walk_part[walk]:
+            j = state.walk_row[walk]
+            state.seen_count[j], state.seen_plane[j] = state.walk_count[walk], state.walk_plane[walk]
 
 
 @compiled
@@ -196,7 +221,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
     if network.kinked:
         for j in range(len(state.y)):
             resolve(j, state.ahead, slot, network, data, state, work)
-        settle(state.y, network, state)
+        settle(0, len(state.y), state.y, network, state)
     rate = _rate(aims, network, state, work)
     state.clock[FIRST_RATE] = rate
     state.clock[STEP] = FIRST_MOTION / rate if rate > 0.0 else 1.0
@@ -204,7 +229,7 @@ def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: St
     state.counts[PATIENCE] = LEAST_PATIENCE
     state.counts[BEGUN] = state.counts[FINITE] = 1
     state.clock[LOG_TIME] = -inf
-    state.clock[READING] = -inf if state.counts[LOSS_CLOCK] and aims.reading == BY_LOG10_TIME else 0.0
+    state.clock[READING] = -inf if aims.reading == BY_LOG10_TIME else 0.0
     _arrive(network, data, tableau, aims, state, work)
     state.counts[REACHED] = state.counts[EVENTS] = 0  # nothing has happened yet
 
@@ -222,16 +247,18 @@ def _rate(aims: Aims, network: Network, state: State, work: Work) -> float:
 @inlined
 def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
+    if counts[GOES_OVER] and counts[SEPARATED]:
+        _go_over(network, data, solver.early, aims, state, work)
     clock[LENGTH] = clock[STEP]
     # the end is met exactly, without a sliver of a step before it
     if not counts[LOSS_CLOCK] and clock[TIME] + 1.01 * clock[STEP] >= aims.end:
         clock[LENGTH] = aims.end - clock[TIME]
     state.y_begin[:] = state.y
     state.k[0] = state.ahead
-    clock[BEGIN], counts[DENSE], counts[CANDIDATE] = clock[TIME], 0, 0
+    clock[BEGIN], counts[DENSE], counts[CANDIDATE], counts[WALKS] = clock[TIME], 0, 0, 0
     clock[BEGIN_LOG_TIME], clock[BEGIN_LOG_SPEED] = clock[LOG_TIME], clock[LOG_SPEED]
     clock[BEGIN_SLOPE] = clock[SPEED_SLOPE]
-    if solver.late.chebyshev and not solver.early.chebyshev:
+    if counts[LOSS_CLOCK] and solver.late.chebyshev and not solver.early.chebyshev:
         _choose_method(solver, network, data, state, work)
     tableau = _method(counts[METHOD], solver)
     if network.kinked:
@@ -271,14 +298,20 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     if event:
         end_speed = work.log_speed[tableau.stages - 1]
         turn(network, data, tableau, aims, state, work)
+        counts[INEXACT] = 0
         work.log_speed[tableau.stages - 1] = end_speed
     else:
-        clock[RATE] *= FADE
+        if counts[WALKS] == 0:
+            clock[RATE] *= FADE
         end = aims.end if not counts[LOSS_CLOCK] else inf
         clock[TIME] = clock[BEGIN] + length if length < end - clock[BEGIN] else end
         advanced(tableau.weights, length, state.k, state.y_begin, state.y)
         state.ahead[:] = state.k[tableau.stages - 1]
-        settle(state.y, network, state)
+        for walk in range(counts[WALKS]):
+            j = state.walk_row[walk]
+            state.y[j], state.ahead[j] = work.stage[j], state.walk_k[tableau.stages - 1, walk]
+        counts[INEXACT] = counts[WALKS] > 0
+        settle(0, len(state.y), state.y, network, state)
     counts[ACCEPTED] += 1
     _arrive(network, data, tableau, aims, state, work)
     if counts[LOSS_CLOCK]:
@@ -290,10 +323,31 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         counts[UNSEPARATED] = aims.end == inf and _rests(network, data, aims, state, work)
     else:
         clock[FLOW_TIME] = clock[TIME]
-    if not counts[LOSS_CLOCK] or aims.reading == BY_TIME:
-        clock[READING] = clock[FLOW_TIME]
+    if aims.reading == BY_TIME:
+        clock[READING] = min(clock[FLOW_TIME], LARGEST)
+    elif aims.reading == BY_CLOCK:
+        clock[READING] = clock[TIME]
     else:
-        clock[READING] = clock[TIME] if aims.reading == BY_CLOCK else clock[LOG_TIME] / LOG_10
+        clock[READING] = clock[LOG_TIME] / LOG_10 if counts[LOSS_CLOCK] else log10(clock[FLOW_TIME])
+
+
+@inlined
+def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
+    clock, counts = state.clock, state.counts
+    time = clock[TIME]
+    counts[LOSS_CLOCK], counts[GOES_OVER], counts[INEXACT] = 1, 0, 0
+    clock[LOSS_CLOCK_FROM], clock[LOG_TIME] = time, log(time)
+    evaluate(state.y, state.ahead, tableau.stages - 1, 0.0, network, data, state, work)
+    _arrive(network, data, tableau, aims, state, work)
+    speed = exp(clock[LOG_SPEED])
+    clock[STEP] /= speed
+    clock[RATE] *= speed
+    clock[FIRST_RATE] *= speed
+    clock[TIME] = 0.0
+    clock[LAST_EVENT] = (clock[LAST_EVENT] - time) / speed
+    for j in range(len(state.hold)):
+        state.hold[j], state.guard[j] = (state.hold[j] - time) / speed, (state.guard[j] - time) / speed
 
 
 @inlined
@@ -305,6 +359,9 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
         if counts[SINCE] <= counts[PATIENCE]:
             return
         counts[SINCE] = 0
+        if counts[INEXACT]:  # differences will be taken
+            evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
+            state.ahead[:], counts[INEXACT] = state.k[0], 0
         counts[METHOD] = clock[STEP] * spectral_radius(network, data, state, work) > STIFF
     else:
         counts[SINCE] = counts[SINCE] + 1 if clock[STEP] * clock[SPECTRAL] < STIFF else 0
@@ -332,6 +389,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
     if network.kinked:
         last = tableau.stages - 1
         work.slide_z[0], work.slide_cap[0] = work.slide_z[last], work.slide_cap[last]
+        work.pulls[0] = work.pull
         # how hard each sample's kink hits, and how far that moves each neuron
         for k in range(len(work.pull)):
             for i in range(len(data.norm)):
@@ -346,3 +404,4 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
         state.clock[SPEED_SLOPE] = rising - falling
     aligned = aims.alignment < inf and all_aligned(aims, network, state)
     state.counts[REACHED] = (-inf < aims.log_loss and log_of_loss <= aims.log_loss) or aligned
+    state.counts[SEPARATED] = state.counts[GOES_OVER] and all_right(network.loss, work.outputs, data.targets)

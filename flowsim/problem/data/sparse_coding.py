@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from ...scenario import Scenario
 from ...scenario.data import SparseCoding
 from ..streams import stream
 from .clusters import frame
-from .samples import Floats, Samples
+from .samples import Floats, Integers, Samples
 
 
 def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
@@ -30,10 +33,12 @@ def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) 
         code[left] = _codes(data, (len(left), len(centers)), generator)
         left = left[np.abs(code[left] @ label_weight) <= 1e-9 * label_weight.max()]
     label = np.sign(code @ label_weight)
-    inputs = (code + _spikes(data, code.shape, stream(seed, "data.spikes"))) @ centers
+    inputs = np.asarray(csr_array(code + _spikes(data, code.shape, stream(seed, "data.spikes"))) @ centers)
     deviation = data.noise.standard_deviation(data.dimension)
     if deviation > 0:
-        inputs += deviation * stream(seed, "data.noise").standard_normal(inputs.shape)
+        noise = stream(seed, "data.noise").standard_normal(inputs.shape)
+        noise *= deviation
+        inputs += noise
     return Samples(
         inputs=inputs,
         targets=label,
@@ -49,18 +54,28 @@ def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) 
 
 def _codes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:
     """Independent z_j: +-1 with probability large/d, +-1/sqrt(k) with probability k/d, else 0."""
-    luck, large = generator.random(shape), data.large / data.dimension
-    small = large + data.sparsity / data.dimension
-    size: Floats = np.where(luck < large, 1.0, np.where(luck < small, data.sparsity**-0.5, 0.0))
-    return np.asarray(size * _signs(shape, generator), dtype=float)
+    seldom = data.large + data.sparsity
+    code = np.zeros(shape)
+    hit = _hits(code.size, seldom / data.dimension, generator)
+    large = seldom * generator.random(len(hit)) < data.large
+    code.flat[hit] = np.where(large, 1.0, data.sparsity**-0.5) * generator.choice([1.0, -1.0], size=len(hit))
+    return code
 
 
 def _spikes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:
-    if not data.spike_noise:
-        return np.zeros(shape)
-    size: Floats = np.where(generator.random(shape) < data.spike_probability, data.spike, 0.0)
-    return np.asarray(size * _signs(shape, generator), dtype=float)
+    spikes = np.zeros(shape)
+    if data.spike_noise:
+        hit = _hits(spikes.size, data.spike_probability, generator)
+        spikes.flat[hit] = data.spike * generator.choice([1.0, -1.0], size=len(hit))
+    return spikes
 
 
-def _signs(shape: tuple[int, int], generator: np.random.Generator) -> Floats:
-    return generator.choice([1.0, -1.0], size=shape)
+def _hits(count: int, chance: float, generator: np.random.Generator) -> Integers:
+    """Which of so many independent trials succeed, from the numbers of trials between one success and the next."""
+    hits, last = [], -1
+    while last < count:
+        some = generator.geometric(chance, size=math.ceil(1.1 * chance * (count - last)) + 10)
+        hits.append(last + np.cumsum(some))
+        last = int(hits[-1][-1])
+    found = np.concatenate(hits)
+    return found[found < count]

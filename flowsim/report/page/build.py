@@ -23,10 +23,12 @@ from . import sections
 from .curves import Absent, Figure, figures
 from .frames import frames
 from .radius import over_radius
-from .run import Run, long_name
+from .run import Run
 
 #: Numbers travel with so many significant digits, more than a screen can show.
 DIGITS = 6
+#: What is smaller is shown as 0: Plotly divides by it.
+TINY = 1e-200
 
 #: id -> heading, and what stands under it for each run
 PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
@@ -178,7 +180,7 @@ def _over_radius(runs: Sequence[Run]) -> str:
 
 def _shading(run: Run, named: bool) -> str:
     """What the shading of a run's plots tells apart."""
-    names = escape(", ".join(part.name.replace("_", "-") for part in run.parts))
+    names = escape(", ".join(part.name.replace("_", "-") for part in run.source.parts))
     return f" Shading tells the parts{f' of {escape(run.name)}' if named else ''} apart: {names}." if names else ""
 
 
@@ -205,17 +207,17 @@ def _no_figure(absent: Absent) -> str:
 def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] | Absent) -> dict[str, Any]:
     """All that the page draws of a run."""
     marks = [
-        {"number": phase.number, "name": phase.name, "at": run.on_clock(phase.instant)}
+        {"number": phase.number, "name": phase.name, "at": phase.instant}
         for phase in run.phases
-        if np.isfinite(run.on_clock(phase.instant))
+        if np.isfinite(phase.instant)
     ]
     return _jsonable(
         {
             "name": run.name,
-            "clock": long_name(run.clock),
-            "logarithms": run.clock.name == "log10_time",
+            "clock": run.clock.label,
+            "logarithms": run.clock.logarithms,
             "phases": marks,
-            "parts": [{"from": part.begin, "to": part.end} for part in run.parts],
+            "parts": [{"from": part.begin, "to": part.end} for part in run.source.parts],
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
             "over_radius": vars(figure) if (figure := over_radius(run)) is not None else None,
             "frames": moved if isinstance(moved, dict) else None,
@@ -232,7 +234,9 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+        if not np.isfinite(value):
+            return None
+        return float(f"{value:.{DIGITS}g}") if abs(value) >= TINY else 0.0
     return value
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from ...problem.data.samples import Floats
-from ..summary import at_instants, spread
-from .run import Run, long_name, number
+from ..source import label
+from ..summary import spread
+from .run import Run, number
 
 #: More clusters than this have no curve of their own.
 OWN_CURVES = 12
@@ -64,7 +65,7 @@ def figures(run: Run) -> Iterator[Figure | Absent]:
             yield Absent(kind.key, kind.title, f"{_listed(kind)} {_why(kind)}")
         else:
             drawn = kind.draw(run, found[name])
-            yield Figure(kind.key, kind.title, x=long_name(run.clock), at=run.clock.values, **drawn)
+            yield Figure(kind.key, kind.title, x=run.clock.label, at=run.clock.values, **drawn)
 
 
 def _median(variable: xr.DataArray) -> Floats:
@@ -72,10 +73,7 @@ def _median(variable: xr.DataArray) -> Floats:
 
 
 def _group(run: Run, name: str) -> xr.Dataset:
-    if name not in run.tree.children:
-        return xr.Dataset()
-    found = run.tree.children[name].to_dataset()
-    return at_instants(found, run.trajectory)
+    return run.group(name).isel(time=run.clock.index) if name in run.groups else xr.Dataset()
 
 
 def _listed(kind: Kind) -> str:
@@ -108,15 +106,10 @@ def _from_to(name: str, values: Floats) -> str:
     return f"{name}: from {number(there[0])} to {number(there[-1])}." if len(there) else f"{name}: no values."
 
 
-def _short(variable: xr.DataArray) -> str:
-    """Of a long name what stands before its semicolon, the rest being about special cases."""
-    return long_name(variable).partition(";")[0]
-
-
 def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
     lower, median, upper = spread(cosine.max("cluster"), QUARTILES)
     return {
-        "y": f"largest {long_name(cosine)}",
+        "y": f"largest {label(cosine)}",
         "curves": [
             _band("quartiles", lower, upper, 0),
             _line(f"median over the {_over(run, 'neurons')}", median, 0),
@@ -129,9 +122,9 @@ def _loss(run: Run, log_loss: xr.DataArray) -> dict[str, Any]:
     lower, median, upper = spread(log_loss, QUARTILES)
     members = [_band("quartiles of the members", lower, upper, 1)] if run.is_ensemble else []
     return {
-        "y": long_name(log_loss),
+        "y": label(log_loss),
         "curves": [*members, _line("median of the members" if members else "training loss", median, 1)],
-        "said": _from_to(f"The {long_name(log_loss)}", median),
+        "said": _from_to(f"The {label(log_loss)}", median),
         "log": log_loss.name == "loss",
     }
 
@@ -139,18 +132,19 @@ def _loss(run: Run, log_loss: xr.DataArray) -> dict[str, Any]:
 def _norms(run: Run, log_norm: xr.DataArray) -> dict[str, Any]:
     least, lower, median, upper, largest = spread(log_norm, SPREAD)
     return {
-        "y": long_name(log_norm),
+        "y": label(log_norm),
         "curves": [
             _band("5 % to 95 %", least, largest, 2, faint=True),
             _band("quartiles", lower, upper, 2),
             _line(f"median over the {_over(run, 'neurons')}", median, 2),
         ],
-        "said": _from_to(f"Median over the neurons of the {long_name(log_norm)}", median),
+        "said": _from_to(f"Median over the neurons of the {label(log_norm)}", median),
     }
 
 
 def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
-    clusters = mass.sizes["cluster"]
+    """mass: itself, or its log where it underflows."""
+    clusters, logarithms = mass.sizes["cluster"], mass.name == "log_cluster_mass"
     if clusters > OWN_CURVES:
         lower, median, upper = spread(mass, QUARTILES)
         curves = [_band("quartiles of the clusters", lower, upper, 0), _line("median of the clusters", median, 0)]
@@ -160,15 +154,16 @@ def _mass(run: Run, mass: xr.DataArray) -> dict[str, Any]:
             _line(f"cluster {cluster_name(run, k)}", _median(mass.isel(cluster=k)), k, dashes[k // 6 % 3])
             for k in range(clusters)
         ]
-    if "void_mass" in run.trajectory:
-        curves.append(_line("neurons with no target", _median(run.trajectory["void_mass"]), -1, "dashdot"))
-    total = _median(mass.sum("cluster", skipna=False))
+    void = "log_void_mass" if logarithms else "void_mass"
+    if void in run.trajectory:
+        curves.append(_line("neurons with no target", _median(run.trajectory[void]), -1, "dashdot"))
+    largest = _median(mass.max("cluster", skipna=False))
     return {
-        "y": _short(mass),
+        "y": label(mass),
         "curves": curves,
-        "said": _from_to("Sum of squared norms of all neurons with a target", total),
+        "said": _from_to(f"Largest {label(mass)}", largest),
         "caption": "Medians of the members." if run.is_ensemble else "",
-        "log": True,
+        "log": not logarithms,
     }
 
 
@@ -187,7 +182,7 @@ def _per_sample(name: str, tone: int) -> Callable[[Run, xr.DataArray], dict[str,
             return _from_quantiles(values, tone)
         least, low, lower, median, upper, high, largest = spread(values, (0.0, 0.05, *QUARTILES, 0.95, 1.0))
         return {
-            "y": _short(values),
+            "y": label(values),
             "curves": [
                 _band("smallest to largest", least, largest, tone, faint=True),
                 _band("5 % to 95 %", low, high, tone, faint=True),
@@ -205,7 +200,7 @@ def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
     least, largest = spread(values.isel(quantile=0), (0.0,))[0], spread(values.isel(quantile=-1), (1.0,))[0]
     low, middle, high = spread(values.sel(quantile=0.5), (0.0, 0.5, 1.0))
     return {
-        "y": _short(values),
+        "y": label(values),
         "curves": [
             _band("smallest to largest sample", least, largest, tone, faint=True),
             _band("medians of the clusters", low, high, tone),
@@ -219,12 +214,12 @@ def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
 def _accuracy(run: Run, accuracy: xr.DataArray) -> dict[str, Any]:
     names = ("accuracy", "clean_accuracy", "noisy_accuracy", "binary_accuracy")
     curves = [
-        _line(long_name(run.trajectory[name]), _median(run.trajectory[name]), tone, dash)
+        _line(label(run.trajectory[name]), _median(run.trajectory[name]), tone, dash)
         for tone, (name, dash) in enumerate(zip(names, ("solid", "dash", "dot", "dashdot"), strict=True))
         if name in run.trajectory
     ]
     return {
-        "y": long_name(accuracy) if len(curves) == 1 else "accuracy",
+        "y": label(accuracy) if len(curves) == 1 else "accuracy",
         "curves": curves,
         "said": _from_to("Accuracy on the training labels", curves[0]["y"]),
         "caption": "Medians of the members." if run.is_ensemble else "",
@@ -236,7 +231,7 @@ def _steps(run: Run, step: xr.DataArray) -> dict[str, Any]:
     members = [_band("quartiles of the members", lower, upper, 3)] if run.is_ensemble else []
     name = "median of the members" if members else "step size"
     return {
-        "y": long_name(step),
+        "y": label(step),
         "curves": [*members, _line(name, median, 3)],
         "said": _from_to("Step size of the solver", median),
         "log": True,
@@ -247,7 +242,7 @@ KINDS = (
     Kind("loss", "Loss", ("log10_loss", "loss"), _loss),
     Kind("alignment", "Alignment", ("cosine",), _alignment),
     Kind("norms", "Norms", ("log_norm",), _norms),
-    Kind("mass", "Mass per cluster", ("cluster_mass",), _mass),
+    Kind("mass", "Mass per cluster", ("log_cluster_mass", "cluster_mass"), _mass),
     Kind("margins", "Margins", ("margin", "margin_quantile"), _per_sample("margin", 4)),
     Kind(
         "loss_derivatives",

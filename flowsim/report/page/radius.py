@@ -15,9 +15,9 @@ DASHES = ("dot", "dash", "dashdot", "longdash")
 
 def over_radius(run: Run) -> Figure | None:
     """None where the file has no group `robustness`."""
-    if "robustness" not in run.tree.children:
+    if "robustness" not in run.groups:
         return None
-    group = run.tree.children["robustness"].to_dataset(inherit=False)
+    group = run.group("robustness")
     found = curves(group)
     tones = {name: index for index, name in enumerate(found.classifiers)}
     drawn: list[dict[str, Any]] = [

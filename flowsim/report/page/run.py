@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...analysis.spans import Span, spans
+from ...analysis.phases import moment
 from ...errors import UsageError
 from ...problem.data.samples import Floats
-from ..summary import completed, evenly
+from ..source import Clock, Source
+from ..summary import COUNTS, completed, last_values, phase_instants
 
-#: Curves are drawn through at most so many instants.
-INSTANTS = 400
+#: What the members of an ensemble have of their own, of what attributes say of a run.
+OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A named instant. instant: NaN where it was not reached. words: the instant as text."""
+    """A named instant. instant: on the clock, NaN where it was not reached. words: the instant as text."""
 
     number: int
     name: str
@@ -31,64 +33,89 @@ class Phase:
 
 @dataclass(frozen=True)
 class Run:
-    """name: what the page calls it, its file's name. tree: the whole result; of an ensemble, all members or one of them.
-    trajectory: its root group at the instants that are drawn."""
+    """name: what the page calls it, its file's name. source: the whole result; of an ensemble, all members or one of
+    them."""
 
     name: str
-    tree: xr.DataTree
-    trajectory: xr.Dataset
+    source: Source
 
     @classmethod
     def of(cls, name: str, tree: xr.DataTree, seed: int | None = None) -> Run:
         """seed: the member of an ensemble to look at. Raises UsageError where there is none such."""
-        tree = completed(tree)
-        if seed is not None:
-            tree = _member(name, tree, seed)
-        root = tree.to_dataset()
-        return cls(name, tree, root.isel(time=evenly(root.sizes["time"], INSTANTS)))
+        run = cls(name, Source.of(completed(tree), by_time=True))
+        return run if seed is None else run.member(seed)
+
+    def member(self, seed: int) -> Run:
+        """One run of an ensemble. Raises UsageError where it is not there or has not run."""
+        if not self.is_ensemble:
+            raise UsageError(
+                f"{self.name}: is a single run, of seed {self.attributes['seed']}; --seed is for ensembles"
+            )
+        try:
+            return Run(self.name, self.source.member(seed))
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
 
     @property
     def attributes(self) -> dict[str, Any]:
-        return {str(name): value for name, value in self.tree.attrs.items()}
+        """Of the result; a member of an ensemble has some of its own."""
+        told = {str(name): value for name, value in self.source.trajectory.attrs.items()}
+        seed = self.source.trajectory.coords.get("seed")
+        if seed is None or self.is_ensemble:
+            return told
+        numerics = self.group("numerics")
+        own = {name: str(numerics[name].values) for name in OWN if name in numerics}
+        remedy = {"status_remedy": ""} if own.get("status") == "done" else {}
+        return {**told, **own, **remedy, "seed": int(seed)}
 
     @property
     def is_ensemble(self) -> bool:
-        return "seed" in self.tree.dims
+        return self.source.is_ensemble
 
-    @property
+    @cached_property
     def first(self) -> Run:
         """The run itself; of an ensemble, the first member that has run."""
         if not self.is_ensemble:
             return self
-        ran = np.flatnonzero(~np.isnan(self.tree["numerics/stop_time"].to_numpy()))
-        return Run.of(self.name, self.tree, int(self.tree["seed"].to_numpy()[ran[0] if len(ran) else 0]))
+        ran = np.flatnonzero(~np.isnan(self.group("numerics")["stop_time"].values))
+        return self.member(int(self.source.trajectory["seed"].values[ran[0] if len(ran) else 0]))
 
     @property
-    def clock(self) -> xr.DataArray:
-        """(time,): what curves are drawn over."""
-        return self.trajectory["log10_time" if "log10_time" in self.trajectory.coords else "time"]
+    def clock(self) -> Clock:
+        """What curves are drawn over."""
+        return self.source.clock
 
-    def on_clock(self, instant: float) -> float:
-        """Where an instant lies on the clock."""
-        with np.errstate(divide="ignore"):
-            return float(np.log10(instant)) if self.clock.name == "log10_time" else instant
+    @cached_property
+    def trajectory(self) -> xr.Dataset:
+        """The root group at the instants that are drawn."""
+        return self.source.trajectory.isel(time=self.clock.index)
 
     @property
-    def parts(self) -> list[Span]:
-        """The consecutive parts of the trajectory, on the clock."""
-        found = spans(self.tree.to_dataset())
-        return [Span(part.name, self.on_clock(part.begin), self.on_clock(part.end)) for part in found]
+    def groups(self) -> Mapping[str, xr.Dataset]:
+        """All groups, with all members and all instants."""
+        return self.source.groups
+
+    def group(self, name: str) -> xr.Dataset:
+        """Of the members in question, with all their instants."""
+        return self.source.group(name)
+
+    @property
+    def final(self) -> dict[str, Floats]:
+        """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
+        if self.is_ensemble:
+            return last_values(self.group("final"))
+        counts, last = self.group("numerics").isel(time=-1), self.source.trajectory.isel(time=-1)
+        return last_values(last) | {name: counts[name].values for name in COUNTS if name in counts}
 
     @property
     def phases(self) -> list[Phase]:
         """In the order in which they were reached, those not reached last."""
-        found = self.tree.children["phases"].to_dataset()
-        instants = [np.atleast_1d(values) for values in found["instant"].transpose("phase", ...).values]
+        found = self.group("phases")
+        words = zip(found["phase"].values, found["definition"].values, strict=True)
+        instants = phase_instants(found, self.clock.logarithms)
         rows = [
-            (_middle(values), str(name), _when(values), str(definition))
-            for name, definition, values in zip(
-                found["phase"].values, found["definition"].values, instants, strict=True
-            )
+            (_middle(values), str(name), _when(values, self.clock.logarithms), str(definition))
+            for (name, definition), values in zip(words, map(np.atleast_1d, instants.values()), strict=True)
         ]
         rows.sort(key=lambda row: (np.isnan(row[0]), row[0]))
         return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(rows, start=1)]
@@ -96,43 +123,15 @@ class Run:
     @property
     def claims(self) -> Iterator[dict[str, Any]]:
         """The rows of the group `claims`."""
-        if "claims" in self.tree.children:
-            found = self.tree.children["claims"].to_dataset(inherit=False)
-            names = [str(name) for name in found.variables]
+        if "claims" in self.groups:
+            found = self.groups["claims"]
+            names = [str(name) for name in found.variables if found[name].dims == ("claim",)]
             for row in range(found.sizes["claim"]):
                 yield {name: found[name].values[row] for name in names}
 
 
-def long_name(variable: xr.DataArray) -> str:
-    """What an axis or a legend calls a variable, with its units where it has any."""
-    attributes = variable.attrs
-    name = str(attributes.get("long_name", variable.name))
-    units = str(attributes.get("units", "1"))
-    return name if units in ("1", "") else f"{name} [{units}]"
-
-
 def number(value: float) -> str:
     return "—" if np.isnan(value) else f"{value:.4g}"
-
-
-def _member(name: str, tree: xr.DataTree, seed: int) -> xr.DataTree:
-    if "seed" not in tree.dims:
-        raise UsageError(f"{name}: is a single run, of seed {tree.attrs['seed']}; --seed is for ensembles")
-    seeds = tree["seed"].to_numpy().tolist()
-    if seed not in seeds:
-        raise UsageError(f"{name}: has no member of seed {seed}; its seeds are {', '.join(map(str, seeds))}")
-    member = tree.isel(seed=seeds.index(seed))
-    numerics = member.children["numerics"].to_dataset(inherit=False)
-    names = ("status", "status_cause", "engine", "solver", "flow_coordinates")
-    own = {name: str(numerics[name].values) for name in names if name in numerics}
-    stop = float(numerics["stop_time"])
-    if np.isnan(stop):
-        raise UsageError(f"{name}: its member of seed {seed} has not run")
-    member = member.isel(time=np.flatnonzero(member["time"].to_numpy() <= stop))
-    if own.get("status") == "done":
-        own["status_remedy"] = ""
-    member.attrs = {**tree.attrs, **own, "seed": seed}
-    return member
 
 
 def _middle(instants: Floats) -> float:
@@ -140,12 +139,12 @@ def _middle(instants: Floats) -> float:
     return float(np.median(reached)) if len(reached) else np.nan
 
 
-def _when(instants: Floats) -> str:
+def _when(instants: Floats, logarithms: bool) -> str:
     """The instant in words; over the members of an ensemble, their quartiles."""
     reached = instants[~np.isnan(instants)]
     if not len(reached):
         return "not reached"
     if len(instants) == 1:
-        return f"at {reached[0]:.5g}"
-    lower, median, upper = np.quantile(reached, (0.25, 0.5, 0.75))
-    return f"median {median:.5g} [{lower:.5g}, {upper:.5g}], reached by {len(reached)} of {len(instants)} members"
+        return f"at {moment(reached[0], logarithms)}"
+    lower, median, upper = (moment(value, logarithms) for value in np.quantile(reached, (0.25, 0.5, 0.75)))
+    return f"median {median} [{lower}, {upper}], reached by {len(reached)} of {len(instants)} members"

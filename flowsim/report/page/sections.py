@@ -9,8 +9,8 @@ from shlex import quote
 
 import numpy as np
 
+from ...analysis.phases import moment
 from ...markup import facts, table
-from ..summary import final
 from .run import Phase, Run, number
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
@@ -34,7 +34,7 @@ def verdict(run: Run) -> str:
         lines.append(f"<p><strong>What to do:</strong> {escape(told['status_remedy'])}.</p>")
     lines += [f"<p><strong>Warning:</strong> {escape(line)}</p>" for line in str(told["warnings"]).splitlines()]
     if run.is_ensemble:
-        members, shown = run.tree.sizes["seed"], run.first.attributes["seed"]
+        members, shown = run.source.trajectory.sizes["seed"], run.first.attributes["seed"]
         lines.append(
             f"<p>An ensemble of {members} members. Curves are over all of them; the moving pictures show that of seed "
             f"{shown}. <code>flowsim report --seed</code> makes a page of one member.</p>"
@@ -63,7 +63,7 @@ def timeline(run: Run) -> str:
         last = place
         marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lanes[-1]}">{phase.number}</span>')
     clock = run.clock.values[np.isfinite(run.clock.values)]
-    begin, end = (number(clock[index]) for index in (0, -1))
+    begin, end = (moment(clock[index], run.clock.logarithms) for index in (0, -1))
     items = (
         f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
         f"<span>{escape(phase.definition)}</span></li>"
@@ -80,18 +80,18 @@ def _placed(run: Run, phases: list[Phase]) -> list[tuple[Phase, float]]:
     """Each phase that was reached, and where on the line it is, in percent."""
     clock = run.clock.values[np.isfinite(run.clock.values)]
     begin, length = clock[0], max(clock[-1] - clock[0], np.finfo(float).tiny)
-    places = ((phase, 100 * (run.on_clock(phase.instant) - begin) / length) for phase in phases)
+    places = ((phase, 100 * (phase.instant - begin) / length) for phase in phases)
     return [(phase, float(np.clip(place, 0, 100))) for phase, place in places if np.isfinite(place)]
 
 
 def limit(run: Run) -> str:
     """How far the run is from a KKT point of the margin problem at its end, and the one it goes to; "" without."""
     rows: list[tuple[str, str]] = []
-    if "kkt" in run.tree.children:
-        last = run.tree.children["kkt"].to_dataset().isel(time=-1)
+    if "kkt" in run.groups:
+        last = run.group("kkt").isel(time=-1)
         rows += [(str(name), number(float(value))) for name, value in last.data_vars.items() if value.ndim == 0]
-    if "limit" in run.tree.children:
-        found = run.tree.children["limit"].to_dataset()
+    if "limit" in run.groups:
+        found = run.group("limit")
         rows.append(("limit", str(found.attrs["verdict"])))
         rows += [(f"limit: {name}", number(float(value))) for name, value in found.data_vars.items() if value.ndim == 0]
     return facts(rows) if rows else ""
@@ -117,8 +117,8 @@ def claims(run: Run) -> str:
 
 
 def numerics(run: Run) -> str:
-    told, last = run.attributes, final(run.tree)
-    names = ("steps", "rejections", "evaluations", "events")
+    told, last = run.attributes, run.final
+    names = ("steps", "rejections", "evaluations", "updates", "events")
     counts = [(name, _spread(last[name])) for name in names if name in last]
     how = ("method", "engine", "solver", "flow_coordinates", "precision", "rtol", "step", "batch")
     settings = [(name.replace("flow_", ""), _plain(told[name])) for name in how if name in told]
@@ -127,8 +127,8 @@ def numerics(run: Run) -> str:
 
 def at_the_end(run: Run) -> str:
     """The numbers one looks at first."""
-    counts = {"steps", "rejections", "evaluations", "events"}
-    return facts((name, _spread(values)) for name, values in final(run.tree).items() if name not in counts)
+    counts = {"steps", "rejections", "evaluations", "updates", "events"}
+    return facts((name, _spread(values)) for name, values in run.final.items() if name not in counts)
 
 
 def scenario(run: Run) -> str:
@@ -152,7 +152,7 @@ def reproduction(run: Run) -> str:
     version, again = escape(str(run.attributes["flowsim_version"])), "again.nc"
     read = f'import flowsim; print(flowsim.open({json.dumps(run.name)}).attrs["scenario"], end="")'
     lines = [f"python -c {quote(read)} > scenario.toml", f"flowsim run scenario.toml -o {again}"]
-    lines += [] if "seed" in run.tree.coords else [f"flowsim compare {quote(run.name)} {again}"]
+    lines += [] if "seed" in run.source.trajectory.coords else [f"flowsim compare {quote(run.name)} {again}"]
     commands = escape("\n".join(lines))
     return (
         f"<p>With flowsim {version}, and beside the scenario the files that it names:</p>"
@@ -163,17 +163,15 @@ def reproduction(run: Run) -> str:
 def other_groups(run: Run) -> str:
     """What is in the file and not on this page."""
     shown = {"phases", "claims", "robustness", "numerics", "final", "checkpoint", "data"}
-    rows = [
-        (name, ", ".join(map(str, node.data_vars))) for name, node in run.tree.children.items() if name not in shown
-    ]
+    rows = [(name, ", ".join(map(str, group.data_vars))) for name, group in run.groups.items() if name not in shown]
     return table(("group", "variables"), rows) if rows else ""
 
 
 def robustness(run: Run) -> str:
     """Robust accuracy at every radius, of every classifier under every attack."""
-    if "robustness" not in run.tree.children:
+    if "robustness" not in run.groups:
         return ""
-    group = run.tree.children["robustness"].to_dataset(inherit=False)
+    group = run.group("robustness")
     header = ("classifier", "attack", *(f"{radius:.4g}" for radius in group["radius"].values))
     rows = [
         (str(name), str(attack), *(f"{value:.3f}" for value in values))

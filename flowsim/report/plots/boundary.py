@@ -48,7 +48,7 @@ class Boundary:
 
 
 def series(source: Source, *, at: float | None = None, seed: int | None = None) -> Boundary:
-    """At the snapshot nearest to flow time `at`; the last one by default."""
+    """At the snapshot nearest to flow time `at`, on the loss clock to its log10; the last one by default."""
     source = source.member(seed)
     source.need("direction")
     features = source.trajectory.sizes["feature"]
@@ -60,14 +60,12 @@ def series(source: Source, *, at: float | None = None, seed: int | None = None) 
     rim = RIM * (high - low)
     x, y = (np.linspace(low[axis] - rim[axis], high[axis] + rim[axis], GRID) for axis in (0, 1))
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    kept = source.trajectory["snapshot"].values
-    place = len(kept) - 1 if at is None else int(np.abs(kept - at).argmin())
+    kept = snapshot_index(source.trajectory)
+    place = source.nearest(at, kept)
     outputs = _outputs(source, problem, place, points)
     count = min(len(samples), MAX_SAMPLES)
-    time = int(np.abs(source.trajectory["time"].values - kept[place]).argmin())
-    name = "iteration" if "iteration" in source.trajectory.coords else "time"
     return Boundary(
-        f"{source.label(name)} {float(source.trajectory[name].values[time]):.6g}",
+        source.when(int(kept[place])),
         x,
         y,
         _fields(outputs).reshape(-1, GRID, GRID),

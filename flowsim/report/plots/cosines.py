@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 OVER_TIME = False
 SIZE = (6.0, 5.0)
+#: What targets are called -> what neurons are sorted by.
+WORDS = {"target": "target cluster", "closest to": "the centre that they end closest to"}
 
 
 @dataclass(frozen=True)
 class CosineMap:
     """cosine (neuron, cluster), neurons in the order of `neuron`: by target, those that end closest to a centre first, and
-    last those in the void region. groups: (name, first row, end) of each target's neurons."""
+    last those in the void region. groups: (name, first row, end) of each target's neurons. aim: what targets are called."""
 
     label: str
     instant: str
@@ -29,30 +31,20 @@ class CosineMap:
     neuron: Integers
     cluster_label: Floats
     groups: tuple[tuple[str, int, int], ...]
+    aim: str = "target"
 
 
 def series(source: Source, *, at: float | None = None, seed: int | None = None) -> CosineMap:
-    """At the kept instant nearest to flow time `at`; the last one by default."""
+    """At the kept instant nearest to flow time `at`, on the loss clock to its log10; the last one by default."""
     source = source.member(seed)
     source.need("cosine")
     kept = source.trajectory["cosine"].transpose("time", "neuron", "cluster")
-    place = instant_place(source, at)
-    target = source.known("target_cluster", "neuron")[0]
+    place = source.nearest(at)
+    target, aim = source.aims()
     neuron, groups = order(target, kept.isel(time=-1).values)
     cosine = kept.isel(time=place).values[neuron]
     labels = source.known("cluster_label", "cluster")[0]
-    return CosineMap(source.label("cosine"), instant_label(source, place), cosine, neuron, labels, groups)
-
-
-def instant_place(source: Source, at: float | None) -> int:
-    """Index of the kept instant nearest to a flow time; of the last one where there is none."""
-    time = source.trajectory["time"].values
-    return len(time) - 1 if at is None else int(np.abs(time - at).argmin())
-
-
-def instant_label(source: Source, place: int) -> str:
-    name = "iteration" if "iteration" in source.trajectory.coords else "time"
-    return f"{source.label(name)} {float(source.trajectory[name].values[place]):.6g}"
+    return CosineMap(source.label("cosine"), source.when(place), cosine, neuron, labels, groups, aim)
 
 
 def order(target: Integers, last: Floats) -> tuple[Integers, tuple[tuple[str, int, int], ...]]:
@@ -76,7 +68,7 @@ def draw(axes: Axes, found: CosineMap) -> None:
     ticks = range(0, clusters, every)
     axes.set_xticks(ticks, [f"{cluster}\n{found.cluster_label[cluster]:+g}" for cluster in ticks], fontsize="small")
     _name_groups(axes, found.groups, neurons)
-    axes.set(xlabel="cluster, and its label", ylabel="neurons, by target cluster", title=found.instant)
+    axes.set(xlabel="cluster, and its label", ylabel=f"neurons, by {WORDS[found.aim]}", title=found.instant)
     figure = axes.get_figure()
     assert figure is not None
     figure.colorbar(image, ax=axes, label=found.label)

@@ -20,11 +20,14 @@ OVER_TIME = False
 SIZE = (5.6, 5.6)
 #: No more neurons have a trail.
 MAX_TRAILS = 200
+#: What targets are called -> what those are called that are none of the two.
+OTHERS = {"target": "other targets", "closest to": "closest to others"}
 
 
 @dataclass(frozen=True)
 class Portrait:
-    """x, y (T, m): cosines with two centres; target (m,): each neuron's target; neuron (m,): which neurons these are."""
+    """x, y (T, m): cosines with two centres; target (m,): each neuron's target, called so by `aim`; neuron (m,): which
+    neurons these are."""
 
     clock: Clock
     clusters: tuple[int, int]
@@ -34,13 +37,14 @@ class Portrait:
     target: Integers
     neuron: Integers
     neurons: int
+    aim: str = "target"
 
 
 def series(source: Source, *, clusters: Sequence[int] | None = None, seed: int | None = None) -> Portrait:
     """Along two clusters; by default, of each label, the most neurons' target. Of many neurons, an even choice."""
     source = source.member(seed)
     cosine = source.over_time("cosine", "neuron", "cluster")[:, 0]
-    target, labels = source.known("target_cluster", "neuron")[0], source.known("cluster_label", "cluster")[0]
+    (target, aim), labels = source.aims(), source.known("cluster_label", "cluster")[0]
     first, second = _two(clusters, target, labels)
     neurons = cosine.shape[1]
     chosen = np.unique(np.linspace(0, neurons - 1, min(neurons, MAX_TRAILS)).round().astype(int))
@@ -53,6 +57,7 @@ def series(source: Source, *, clusters: Sequence[int] | None = None, seed: int |
         target[chosen],
         chosen,
         neurons,
+        aim,
     )
 
 
@@ -77,9 +82,9 @@ def draw(axes: Axes, found: Portrait) -> None:
     axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.6)
     first, second = found.clusters
     groups = {
-        f"target {first}": (found.target == first, PALETTE[0], "o"),
-        f"target {second}": (found.target == second, PALETTE[1], "s"),
-        "other targets": ((found.target >= 0) & ~np.isin(found.target, found.clusters), GREY, "^"),
+        f"{found.aim} {first}": (found.target == first, PALETTE[0], "o"),
+        f"{found.aim} {second}": (found.target == second, PALETTE[1], "s"),
+        OTHERS[found.aim]: ((found.target >= 0) & ~np.isin(found.target, found.clusters), GREY, "^"),
         "void region": (found.target < 0, PALETTE[3], "x"),
     }
     for label, (mask, color, marker) in reversed(groups.items()):

@@ -25,6 +25,8 @@ KINDS = {
 }
 #: A heat map has its numbers written into it up to so many cells.
 WRITTEN = 150
+#: A log axis names so many values of a key.
+NAMED = 8
 #: No more lines are drawn, evenly chosen among the values of a key.
 MAX_LINES = 12
 
@@ -88,7 +90,7 @@ def _lines(axes: Axes, found: Table) -> None:
         if found.count > 1:
             axes.fill_between(places[order], low, high, color=color, alpha=0.2, linewidth=0)
     if found.logarithmic:
-        axes.set_xscale("log")
+        _log_axis(axes, places)
     medians = found.quartiles[1][np.isfinite(found.quartiles[1])]
     if len(medians) and medians.min() > 0 and medians.max() > 20 * medians.min():
         axes.set_yscale("log")
@@ -148,7 +150,7 @@ def _draw_fit(axes: Axes, fit: Scaling, index: int, label: str) -> None:
 
 
 def _finish_scaling(axes: Axes, fit: Scaling) -> None:
-    axes.set_xscale("log")
+    _log_axis(axes, fit.x)
     if fit.law == "power":
         axes.set_yscale("log")
     axes.set_xlabel(fit.over)
@@ -156,6 +158,15 @@ def _finish_scaling(axes: Axes, fit: Scaling) -> None:
     axes.grid(alpha=0.25, which="both" if fit.law == "power" else "major")
     law = f"{fit.name} ~ {fit.over}^slope" if fit.law == "power" else f"{fit.name} ~ slope · log({fit.over})"
     legend(axes, f"{law}; brackets: {100 * fit.confidence:g} % intervals")
+
+
+def _log_axis(axes: Axes, places: np.ndarray) -> None:
+    """A log axis of a key, that names its values where they are few."""
+    axes.set_xscale("log")
+    few = np.unique(places)
+    if len(few) <= NAMED:
+        axes.set_xticks(few, [_tick(place) for place in few])
+        axes.set_xticks([], minor=True)
 
 
 def _tick(value: Any) -> str:

@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ...analysis.scaling import number
 from ...errors import UsageError
 from ...markup import facts, folded, table
 from ...results import check_writable, write_text
 from .draw import plot
-from .table import axes_of, keys
+from .table import axes_of, failed, keys, numbers, range_of
 
 #: The list of failed points names at most so many.
 NAMED = 50
-#: Pictures are made of these numbers, of `distance` and what was evaluated, and of the phases that were reached.
-PICTURED = ("final_log10_loss", "final_loss", "final_accuracy", "distance")
-STYLE = "figure.sweep svg { max-width: 100%; height: auto; background: #fff }"
+STYLE = """div.sweep { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(30rem, 100%), 1fr)); gap: 1.5rem }
+div.sweep figure { margin: 0; min-width: 0 }
+div.sweep svg { width: 100%; height: auto; background: #fff }
+"""
 #: The page has no more pictures.
 MAX_PICTURES = 16
 
@@ -42,7 +42,7 @@ def page(dataset: xr.Dataset, name: str = "") -> str:
     css = files("flowsim.report.page").joinpath("assets", "page.css").read_text(encoding="utf-8")
     parts = [
         ("Points", _points(dataset)),
-        ("Numbers", "".join(_pictures(dataset))),
+        ("Numbers", f'<div class="sweep">{"".join(_pictures(dataset))}</div>'),
         ("Failed", _failed(dataset)),
         ("Scenario", folded("the scenario of all points, with its [sweep]", str(dataset.attrs.get("scenario", "")))),
         ("Provenance", _provenance(dataset)),
@@ -65,45 +65,22 @@ def _verdict(dataset: xr.Dataset) -> str:
 
 
 def _points(dataset: xr.Dataset) -> str:
-    rows = [(key, str(dataset[key].size), _range(dataset[key])) for key in keys(dataset)]
-    return table(("key", "values", "from, to"), rows)
-
-
-def _range(values: xr.DataArray) -> str:
-    found = values.values
-    if found.dtype.kind in "iuf":
-        return f"{found.min():.6g}, {found.max():.6g}"
-    return ", ".join(dict.fromkeys(map(str, found)))
+    rows = [(key, str(dataset[key].size), range_of(dataset[key])) for key in keys(dataset)]
+    return table(("key", "how many", "values"), rows)
 
 
 def _pictures(dataset: xr.Dataset) -> Iterator[str]:
     over, by = axes_of(dataset, None, None)
-    for name in _pictured(dataset)[:MAX_PICTURES]:
+    for name in numbers(dataset)[:MAX_PICTURES]:
         try:
             drawn = _svg(dataset, name)
         except UsageError:
             continue
         along = f"over {over}" + (f", for each {by}" if by else "")
         yield (
-            f'<figure class="sweep"><h3>{escape(name)}</h3><div role="img" aria-label="{escape(f"{name} {along}")}">{drawn}'
+            f'<figure><h3>{escape(name)}</h3><div role="img" aria-label="{escape(f"{name} {along}")}">{drawn}'
             f"</div><figcaption>{escape(_said(dataset, name))}, {escape(along)}</figcaption></figure>"
         )
-
-
-def _pictured(dataset: xr.Dataset) -> list[str]:
-    """Numbers of points that are not all missing."""
-    of_points = [str(name) for name, array in dataset.data_vars.items() if "time" not in array.dims]
-    evaluated = [name for name in of_points if "distance" in name or "robust" in name]
-    phases = [str(name) for name in dataset["phase"].values] if "phase" in dataset.coords else []
-    claims = [str(name) for name in dataset["claim"].values] if "claim" in dataset.coords else []
-    found = []
-    for name in dict.fromkeys((*PICTURED, *evaluated, *phases, *claims)):
-        try:
-            if np.isfinite(number(dataset, name).values).any():
-                found.append(name)
-        except UsageError:
-            continue
-    return found
 
 
 def _svg(dataset: xr.Dataset, name: str) -> str:
@@ -132,15 +109,9 @@ def _said(dataset: xr.Dataset, name: str) -> str:
 
 
 def _failed(dataset: xr.Dataset) -> str:
-    swept = keys(dataset)
-    statuses, codes = dataset["status"], dataset["exit_code"].values
-    wrong = np.argwhere(codes != 0)
-    rows = []
-    for place in wrong[:NAMED]:
-        point = statuses[tuple(place)]
-        rows.append((", ".join(f"{key} = {point[key].values}" for key in swept), str(point.values)))
-    more = f"<p>and {len(wrong) - NAMED} more</p>" if len(wrong) > NAMED else ""
-    return table(("point", "status"), rows) + more if rows else ""
+    rows = failed(dataset)
+    more = f"<p>and {len(rows) - NAMED} more</p>" if len(rows) > NAMED else ""
+    return table(("point", "status"), rows[:NAMED]) + more if rows else ""
 
 
 def _provenance(dataset: xr.Dataset) -> str:

@@ -14,6 +14,8 @@ from ...scenario.explain import nearest
 
 #: Drawn where nothing is named: the first of these that the sweep has.
 USUAL = ("distance", "final_log10_loss", "final_loss")
+#: Looked at first; then what was evaluated, the phases that were reached, and the claims.
+FIRST = ("final_log10_loss", "final_loss", "final_accuracy", "distance")
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,41 @@ def usual(dataset: xr.Dataset) -> str:
     return next((name for name in USUAL if name in dataset), "seconds")
 
 
+def numbers(dataset: xr.Dataset) -> list[str]:
+    """What there is to look at: the numbers of points that are not all missing."""
+    of_points = [str(name) for name, array in dataset.data_vars.items() if "time" not in array.dims]
+    evaluated = [name for name in of_points if "distance" in name or "robust" in name or name.startswith("median_")]
+    phases = [str(name) for name in dataset["phase"].values] if "phase" in dataset.coords else []
+    claims = [str(name) for name in dataset["claim"].values] if "claim" in dataset.coords else []
+    found = []
+    for name in dict.fromkeys((*FIRST, *evaluated, *phases, *claims)):
+        try:
+            if np.isfinite(number(dataset, name).values).any():
+                found.append(name)
+        except UsageError:
+            continue
+    return found
+
+
+def failed(dataset: xr.Dataset) -> list[tuple[str, str]]:
+    """(point in words, status) of those that are not done"""
+    swept, statuses = keys(dataset), dataset["status"]
+    points = (statuses[tuple(place)] for place in np.argwhere(dataset["exit_code"].values != 0))
+    return [(", ".join(f"{key} = {point[key].values}" for key in swept), str(point.values)) for point in points]
+
+
+def range_of(values: xr.DataArray) -> str:
+    """The values of a key in words."""
+    found = values.values
+    if found.dtype.kind in "iuf":
+        return f"{found.min():.6g} to {found.max():.6g}"
+    return ", ".join(dict.fromkeys(map(str, found)))
+
+
 def axes_of(dataset: xr.Dataset, over: str | None, by: str | None) -> tuple[str, str]:
-    """The keys to draw over; those that are not named are the first that are left, `seed` last, `by` only for a second
-    dimension. Raises UsageError where one is unknown."""
-    known = sorted(keys(dataset), key=lambda key: key == "seed")
+    """The keys to draw over; those that are not named are the first that are left, numbers before words and `seed` last,
+    `by` only for a second dimension. Raises UsageError where one is unknown."""
+    known = sorted(keys(dataset), key=lambda key: (key == "seed", dataset[key].dtype.kind not in "iuf"))
     for key in (over, by):
         if key and key not in known:
             raise UsageError(f'"{key}" is not a swept key; {nearest(key, known)}there are {", ".join(known)}')

@@ -46,7 +46,7 @@ def options(seed: int = 0, steps: int = 20) -> Options:
     return Options(steps=steps, random=stream(seed, "attacks"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from([*KINDS]),
@@ -75,7 +75,7 @@ def test_what_holds_of_every_attack(seed, kind, norm, neurons, features):
         assert (found[STRONG].size <= one.size).all(), name
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), features=st.integers(1, 10), norm=st.sampled_from(["l2", "linf"]))
 def test_on_linear_classifiers_the_attacked_radius_is_the_exact_one(seed, features, norm):
     """A leaky ReLU of slope 1 is linear; the distance to a plane in a norm is |f| over the dual norm of the gradient."""

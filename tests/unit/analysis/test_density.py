@@ -26,7 +26,7 @@ until = { time = 5.0 }
 """
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.005, 3))
 def test_orthonormal_features_shrink_every_coefficient_by_half_the_penalty(seed, penalty):
     atoms = ortho_group.rvs(7, random_state=seed)
@@ -41,7 +41,7 @@ def test_orthonormal_features_shrink_every_coefficient_by_half_the_penalty(seed,
     assert residual[0] == pytest.approx((np.minimum(np.abs(exact), penalty / 2) ** 2).sum(), abs=1e-4)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1000))
 def test_no_coefficient_of_dependent_features_could_be_better(seed):
     random = np.random.default_rng(seed)

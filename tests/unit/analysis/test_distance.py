@@ -50,7 +50,7 @@ def another_supremum(network: TwoLayer, to: TwoLayer, factor: float, seed: int =
     return -min(ends)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(seed=SEEDS, spread=st.sampled_from([1e-3, 0.03, 0.3]))
 def test_another_optimiser_finds_the_same(seed, spread):
     network, to = near(seed, spread), ideal()
@@ -62,7 +62,7 @@ def test_another_optimiser_finds_the_same(seed, spread):
         assert another_supremum(network, to, other * found.factor) >= found.up_to_scale * (1 - 1e-3)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=SEEDS, degree=st.sampled_from([1.0, 2.0, 3.0, 4.5]), factor=st.floats(1e-3, 1e3))
 def test_a_multiple_of_the_ideal_is_at_no_distance(seed, degree, factor):
     generator = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def test_outside_of_the_span_of_the_centres_noise_counts():
     assert sphere_distance(network, to).as_it_is == pytest.approx(np.abs(apart).max(), rel=1e-6)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=SEEDS)
 def test_rotations_and_more_starts_change_nothing(seed):
     network, to = near(seed, 0.05), ideal()

@@ -75,7 +75,7 @@ def brute_force(classifier: Classifier, x: np.ndarray, tries: int = 30) -> float
     return best
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=SEEDS, model=st.sampled_from(ALL), share=st.floats(0.5, 1), neurons=st.integers(1, 12))
 def test_nothing_within_the_certified_radius_has_another_sign(seed, model, share, neurons):
     f = network(seed, model, neurons)
@@ -87,7 +87,7 @@ def test_nothing_within_the_certified_radius_has_another_sign(seed, model, share
     assert (moved * np.sign(f.value(x)) > 0)[:, radius > 0].all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=SEEDS, model=st.sampled_from(ALL), radius=st.floats(1e-3, 10))
 def test_the_bound_over_a_ball_is_below_every_value_in_it(seed, model, radius):
     f = network(seed, model, neurons=8)
@@ -98,7 +98,7 @@ def test_the_bound_over_a_ball_is_below_every_value_in_it(seed, model, radius):
     assert (f.value((x + move).reshape(-1, 3)).reshape(300, -1).min(axis=0) >= bound).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, radius=st.floats(1e-3, 1e3), curved=st.booleans())
 def test_the_trust_region_bound_is_the_minimum_over_the_ball(seed, radius, curved):
     generator = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_the_trust_region_bound_is_the_minimum_over_the_ball(seed, radius, curve
 
 @pytest.mark.parametrize("model", ALL, ids=lambda model: "-".join(map(str, model.values())))
 @given(seed=SEEDS, log_scale=st.sampled_from([0.0, 1.5, -2.0]))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_no_class_is_left_within_the_radius_that_its_lead_certifies(model, seed, log_scale):
     several = replace(network(seed, model, neurons=8), log_scale=log_scale)
     outputs = np.arange(8) // 2
@@ -163,7 +163,7 @@ def test_the_certificate_is_far_better_than_the_global_lipschitz_bound():
     assert np.median(certified_radius(f, x) / (np.abs(f(x)) / lipschitz)) > 3
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, depth=st.integers(2, 4), bias=st.booleans())
 def test_deep_networks_do_not_change_sign_within_their_lipschitz_radius(seed, depth, bias):
     generator = np.random.default_rng(seed)
@@ -207,7 +207,7 @@ def test_exact_radii_are_those_of_brute_force(model):
         assert upper[0] - lower[0] <= 1e-3 * upper[0]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=SEEDS, degree=st.sampled_from([2.5, 3.0, 5.0]), count=st.integers(2, 5), equal=st.booleans())
 def test_exact_radii_of_orthonormal_neurons_are_those_of_a_search_through_boxes(seed, degree, count, equal):
     generator = np.random.default_rng(seed)
@@ -254,7 +254,7 @@ def water_level(own: np.ndarray, other: float) -> float:
     raise AssertionError
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_orthonormal_nearest_clusters_in_closed_form(seed):
     generator = np.random.default_rng(seed)
@@ -283,7 +283,7 @@ def test_rules_by_clusters_against_brute_force(deviation):
             assert upper[0] - lower[0] <= 2 * deviation**2 * np.log(2) / closest * 2 + 1e-6
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=SEEDS, model=st.sampled_from(POWERS), neurons=st.integers(2, 6))
 def test_certified_is_below_exact_and_exact_below_attacked(seed, model, neurons):
     f = network(seed, model, neurons)
@@ -300,7 +300,7 @@ def test_certified_is_below_exact_and_exact_below_attacked(seed, model, neurons)
     assert (lower <= found * (1 + 1e-9)).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=SEEDS, rows=st.integers(1, 6), dimension=st.integers(1, 4))
 def test_the_shortest_step_is_one_and_its_bound_its_length(seed, rows, dimension):
     generator = np.random.default_rng(seed)

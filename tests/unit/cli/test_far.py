@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 
 import flowsim
 from flowsim.cli.glance import Sheet
-from flowsim.cli.page import text
+from flowsim.cli.page import summary, text
 
 FAR = """
 [data]
@@ -33,3 +34,17 @@ def test_its_phases_are_on_a_line_of_logarithms_and_its_end_has_a_number():
         shown = text(tree, Sheet.of(StringIO()))
         assert f"1e{float(tree['log10_time'][-1]):.6g}, log scale" in shown
         assert "to inf" not in shown
+        assert " inf " not in shown
+        assert f"at time 1e{float(tree['log10_time'][-1]):.6g}\n" in shown
+
+
+def test_it_has_a_summary_for_machines_with_logarithms_in_place_of_what_is_no_number():
+    tree = flowsim.run(flowsim.loads(FAR, overrides={"observe": {"times": 20, "spacing": "log"}}))
+    found = json.loads(json.dumps(summary(tree), allow_nan=False))
+    assert found["time"] is None
+    assert found["log10_time"] == tree["log10_time"][-1]
+    reached = {name: instant for name, instant in found["log10_phases"].items() if instant is not None}
+    assert set(reached.values()) <= set(tree["log10_time"].values)
+    late = [name for name, instant in reached.items() if instant > 308]
+    assert late
+    assert all(found["phases"][name] is None for name in late)

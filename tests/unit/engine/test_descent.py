@@ -300,6 +300,24 @@ def test_words_that_ask_for_nothing_are_no_mistake():
     )
 
 
+@pytest.mark.parametrize("kind", ["prelu", "tanh"])
+@pytest.mark.parametrize("keys", [{}, {"method": "sgd", "batch": 5}])
+def test_mixed_precision_is_float64_to_what_float32_products_give(small, kind, keys):
+    options = {"model": {**ACTIVATIONS[kind], "width": 6}, "init__scale": 0.3}
+    exact, mixed = (
+        final_weights(flowsim.run(small(flow={**DESCENT, **keys, "precision": precision}, **options)))[0]
+        for precision in ("float64", "mixed")
+    )
+    difference = np.abs(mixed - exact).max() / np.abs(exact).max()
+    assert 0 < difference < 1e-5  # not nothing: float32 was at work
+
+
+def test_descent_of_several_layers_has_no_mixed_precision(small):
+    deep = {"kind": "mlp", "widths": [4, 3], "activation": "tanh"}
+    with pytest.raises(flowsim.ScenarioError, match=r"flow\.precision: .*several layers"):
+        flowsim.run(small(flow={**DESCENT, "precision": "mixed"}, model=deep))
+
+
 def test_a_batch_has_at_most_all_samples(small):
     scenario = small(flow={**SGD, "batch": 25})
     with pytest.raises(flowsim.ScenarioError, match=r"flow.batch: 25 samples of 24"):

@@ -67,7 +67,7 @@ def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8, width=5):
     return random.standard_normal((width, 4)), random.standard_normal((7, 4)), Gates.draw(model, 4, seed)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]), st.sampled_from(["sum", "difference"]))
 def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smoothing, gates):
     v, x, frozen = drawn(seed, smoothing, gates)
@@ -84,7 +84,7 @@ def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smo
         assert gradient[near] @ axis == pytest.approx(change[near], abs=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]))
 def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothing):
     v, x, gates = drawn(seed, smoothing)
@@ -101,7 +101,7 @@ def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothi
     assert Tangent(v, gates).value(x)[near] == pytest.approx(change[near], abs=1e-7)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]))
 def test_the_sum_of_gates_makes_an_odd_function_and_the_difference_an_even_one(seed, smoothing):
     for gates, parity in (("sum", -1), ("difference", 1)):

@@ -86,7 +86,7 @@ def test_a_kink_on_the_engine_that_does_not_follow_it_is_warned_of(small):
 
 @pytest.mark.parametrize(
     ("solver", "engine"),
-    [("tsit5", "diffrax"), ("dopri8", "diffrax"), ("kvaerno5", "diffrax"), ("dop853", "numba"), ("rkc2", "numba")],
+    [("tsit5", "diffrax"), ("dopri8", "diffrax"), ("kvaerno5", "diffrax"), ("dop853", "numba")],
 )
 def test_a_solver_that_one_engine_has_chooses_the_engine(small, large, solver, engine):
     for overrides in ({}, RELU):
@@ -164,11 +164,11 @@ def test_what_needs_diffrax_says_so_where_it_was_asked_for(without_diffrax, text
         ),
         (
             'engine = "diffrax"\nsolver = "dop853"',
-            "a.toml:5: flow.solver: the diffrax engine has tsit5, dopri5, dopri8, kvaerno5; dop853 is not among them",
+            "a.toml:5: flow.solver: the diffrax engine has tsit5, dopri5, dopri8, rkc2, kvaerno5; dop853 is not among them",
         ),
         (
             'precision = "mixed"\nsolver = "dop853"',
-            "a.toml:5: flow.solver: the diffrax engine has tsit5, dopri5, dopri8, kvaerno5; dop853 is not among them",
+            "a.toml:5: flow.solver: the diffrax engine has tsit5, dopri5, dopri8, rkc2, kvaerno5; dop853 is not among them",
         ),
         (
             'engine = "numba"\nprecision = "mixed"',
@@ -212,6 +212,26 @@ def test_a_goal_for_the_logarithm_of_the_loss_takes_the_loss_clock(small, large,
     found = chosen(small(loss__kind=loss, flow__until={"log10_loss": -100.0}))
     assert (found.engine, found.solver, found.clock, found.reading) == ("numba", "dopri5+rkc2", "loss", "clock")
     assert found.reasons[3] == "clock loss: until names log10_loss, which falls like the logarithm of time"
+
+
+@pytest.mark.parametrize("goal", [{"loss": 0.1}, {"alignment": 0.9}, {"steps": 10}])
+def test_without_a_time_to_reach_the_loss_clock_takes_over(small, goal):
+    found = chosen(small(loss__kind="logistic", flow__until=goal))
+    assert (found.solver, found.clock, found.reading) == ("dopri5+rkc2", "time+loss", "time")
+    assert chosen(small(loss__kind="logistic", flow__until=goal, observe__spacing="log")).reading == "log10_time"
+    for otherwise in (
+        {"flow__until": {"time": 10.0, **goal}},
+        {"loss__kind": "square"},
+        {"loss": {"kind": "logistic", "regularizer": {"square": 0.1}}},
+        {"flow__clock": "time"},
+    ):
+        stays = chosen(small(**{"loss__kind": "logistic", "flow__until": goal, **otherwise}))
+        assert (stays.clock, stays.reading) == ("time", "time"), otherwise
+
+
+def test_a_network_of_several_layers_stays_on_the_clock_of_time(small):
+    deep = {"model": {"kind": "mlp", "width": 4}, "init__scale": 0.1, "flow__until": {"loss": 0.1}}
+    assert chosen(small(loss__kind="logistic", **deep)).clock == "time"
 
 
 def test_a_goal_in_time_takes_the_clock_that_is_asked_for(small):

@@ -50,7 +50,7 @@ def weights(tree):
     return (dataset["direction"] * np.exp(dataset["log_norm"].sel(time=dataset["snapshot"])))[-1].values
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(-3, 3), st.floats(0.05, 2))
 def test_the_smoothed_ramp_is_the_mean_over_the_noise(x, spread):
     def density(noise):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chisquare
 
 import flowsim
+from flowsim.problem.data import sparse_coding
 from flowsim.problem.fresh import fresh
 
 TEXT = """
@@ -36,7 +37,7 @@ def drawn(seed=0, **keys):
     return scenario, flowsim.build(scenario).samples
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 1000), st.sampled_from(["random", "axes"]), st.sampled_from([[1.0, 1.0], [0.5, 2.0]]), st.booleans()
 )
@@ -65,6 +66,24 @@ def test_gaussian_and_spike_noise_have_the_variance_that_is_asked_for():
     _, samples = drawn(noise=0.3, spikes=0.2, samples=4000)
     left = samples.inputs - samples.code @ samples.centers
     assert (left**2).sum(axis=1).mean() == pytest.approx(0.3**2 + 0.2**2, rel=0.03)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 400), st.floats(1e-4, 1.0), st.integers(0, 1000))
+def test_hits_are_distinct_trials_in_order(count, chance, seed):
+    hits = sparse_coding._hits(count, chance, np.random.default_rng(seed))
+    assert (np.diff(hits) > 0).all()
+    assert ((hits >= 0) & (hits < count)).all()
+    assert chance < 1 or len(hits) == count
+
+
+def test_trials_succeed_independently_each_with_its_chance():
+    generator, trials = np.random.default_rng(0), np.zeros((4000, 8))
+    for row in trials:
+        row[sparse_coding._hits(8, 0.3, generator)] = 1
+    patterns = np.bincount((trials @ 2 ** np.arange(8)).astype(int), minlength=256)
+    ones = np.array([int(pattern).bit_count() for pattern in range(256)])
+    assert chisquare(patterns, 4000 * 0.3**ones * 0.7 ** (8 - ones)).pvalue > 1e-4
 
 
 def test_fresh_samples_have_the_dictionary_and_the_labelling_of_the_training_set():

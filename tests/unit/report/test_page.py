@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from support.made import ensemble, made, without
+from support.made import ensemble, made, tiny, without
 
 import flowsim
 from flowsim.report.page.build import page
 from flowsim.report.page.curves import OWN_CURVES, Absent, Figure, figures
 from flowsim.report.page.frames import FRAMES, NEURONS, UNIT, frames
-from flowsim.report.page.run import INSTANTS, Run
+from flowsim.report.page.run import Run
+from flowsim.report.source import MAX_INSTANTS
 
 pytest.importorskip("plotly")
 
@@ -147,7 +148,7 @@ def test_a_run_of_many_neurons_and_instants_is_thinned_from_end_to_end():
     assert isinstance(found, dict)
     assert len(found["neurons"]) <= NEURONS
     assert (found["at"][0], found["at"][-1]) == (0.0, 10.0)
-    assert run_of(tree).trajectory.sizes["time"] == INSTANTS
+    assert run_of(tree).trajectory.sizes["time"] == MAX_INSTANTS
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_a_member_of_an_ensemble_is_a_run():
     np.testing.assert_allclose(loss["curves"][1]["y"], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("seed", "words"), [(4, "its seeds are 3, 5, 8"), (8, "has not run")])
+@pytest.mark.parametrize(("seed", "words"), [(4, "there are 3, 5, 8"), (8, "has not run")])
 def test_a_member_that_is_not_there_is_refused(seed, words):
     with pytest.raises(flowsim.UsageError, match=words):
         run_of(ensemble(), "e.nc", seed)
@@ -252,6 +253,16 @@ def test_numbers_that_are_not_finite_leave_gaps():
     loss = next(figure for figure in drawn["figures"] if figure["key"] == "loss")
     assert loss["curves"][0]["y"][0] is None
     assert None not in loss["curves"][0]["y"][1:]
+
+
+def test_what_is_about_to_underflow_is_0_and_masses_are_shown_by_their_logs():
+    (drawn,) = numbers(page([run_of(tiny())]))
+    by_key = {figure["key"]: figure for figure in drawn["figures"]}
+    for curve in by_key["margins"]["curves"]:
+        assert {value for name in ("y", "low", "high") for value in curve.get(name, [])} == {0.0}
+    of_first = tiny()["log_cluster_mass"].isel(cluster=0)
+    assert not by_key["mass"]["log"]
+    np.testing.assert_allclose(by_key["mass"]["curves"][0]["y"], of_first, rtol=1e-5)
 
 
 def test_a_loss_clock_takes_the_place_of_time():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -289,6 +290,17 @@ def test_networks_of_several_layers_and_linear_ones_are_drawn_as_far_as_they_hav
                 draw(run, kind)
 
 
+def test_neurons_without_targets_are_sorted_by_the_centre_they_end_closest_to(draw):
+    text = '[data]\ndimension=6\npositive=2\nnegative=1\nsamples=24\n[model]\nkind="mlp"\nwidths=[7, 5]\n'
+    run = flowsim.run(flowsim.loads(text + '[flow]\nmethod="gradient_descent"\nstep=0.1\niterations=50\n'))
+    assert "target_cluster" not in run
+    found = cosines.series(Source.of(run))
+    closest = run["cosine"].isel(time=-1).argmax("cluster").values[found.neuron]
+    assert (np.diff(closest) >= 0).all()
+    assert "the centre that they end closest to" in draw(run, "cosines").get_ylabel()
+    assert all(name.startswith("closest to") for name in names(draw(run, "phase_portrait")))
+
+
 def test_an_ensemble_is_summarised_or_one_member_is_picked(draw, ensemble):
     run = ensemble.to_dataset()
     np.testing.assert_allclose(draw(ensemble, "loss").get_lines()[0].get_ydata(), run["loss"].median("seed"))
@@ -339,6 +351,75 @@ def test_a_flow_on_the_loss_clock_is_drawn_over_the_logarithm_of_its_time(draw, 
     assert axes.get_xlim()[1] == far["log10_time"][-1]
     drawn = axes.get_lines()[0].get_xydata()
     assert np.isfinite(drawn).all(axis=1).sum() > 10
+
+
+def test_on_the_loss_clock_an_instant_is_named_and_chosen_by_the_logarithm_of_its_time(draw, far):
+    last = f"log10 of flow time {float(far['log10_time'][-1]):.6g}"
+    assert draw(far, "cosines").get_title() == last
+    place = 12
+    assert np.isinf(far["time"].values[place])
+    chosen = cosines.series(Source.of(far), at=float(far["log10_time"][place]))
+    np.testing.assert_array_equal(chosen.cosine, far["cosine"].values[place][chosen.neuron])
+
+
+def test_on_the_loss_clock_parts_and_phases_are_told_apart_where_time_is_no_float(far):
+    found = flowsim.analysis.phases(far.to_dataset())
+    positive = np.isfinite(found["instant"].values) & (found["instant"].values > 0)
+    np.testing.assert_allclose(
+        found["log10_instant"].values[positive], np.log10(found["instant"].values[positive]), atol=1e-9
+    )
+    reached = found["log10_instant"].values[~np.isnan(found["instant"].values)]
+    assert np.isin(reached, far["log10_time"].values).all()
+    parts = spans(far.to_dataset(), logarithms=True)
+    assert parts[-1].end == far["log10_time"][-1]
+    assert all(one.end == other.begin for one, other in pairwise(parts))
+    late = far.to_dataset().flow.phase(parts[-1].name)
+    assert late["log10_time"].values[0] == parts[-1].begin
+    assert late["log10_time"].values[-1] == parts[-1].end
+
+
+def test_a_boundary_on_the_loss_clock_is_at_the_snapshot_nearest_to_the_logarithm(draw):
+    text = "[data]\ndimension=2\npositive=1\nnegative=1\nsamples=20\n[model]\nwidth=6\n[loss]\nkind='exponential'\n"
+    text += "[flow]\nrtol=1e-4\nuntil={log10_loss=-600.0}\n[observe]\ntimes=20\nsnapshots=20\n"
+    run = flowsim.run(flowsim.loads(text))
+    assert run.attrs["status"] == "done"
+    for place in (5, -1):
+        wanted = float(run["snapshot_log10_time"][place])
+        assert draw(run, "boundary", at=wanted).get_title() == f"log10 of flow time {wanted:.6g}"
+
+
+def test_loss_derivatives_that_all_underflow_are_not_drawn(far):
+    root = far.to_dataset()
+    root["loss_derivative"] = root["loss_derivative"] * (root["time"] == 0)
+    with pytest.raises(flowsim.UsageError, match="all of them underflow"):
+        plot(root, "loss_derivatives", interactive=False)
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(1.001, "linear"), (100.0, "log")])
+def test_a_log_axis_is_for_what_reaches_over_more_than_its_ticks(draw, flow, largest, scale):
+    root = flow.to_dataset()
+    root["loss"] = root["loss"].copy(data=np.geomspace(1.0, largest, root.sizes["time"]))
+    assert draw(root.drop_vars("log10_loss"), "loss").get_yscale() == scale
+
+
+def test_a_run_in_stages_has_its_stages_behind_it(draw):
+    text = "[data]\ndimension=8\npositive=1\nnegative=1\nsamples=16\n[model]\nwidth=5\n[observe]\ntimes=5\n"
+    stage = '[[stage]]\nname="{}"\nmethod="gradient_descent"\nstep=0.1\niterations={}\n'
+    run = flowsim.run(flowsim.loads(text + stage.format("first", 20) + stage.format("second", 30)))
+    assert [(part.name, part.begin, part.end) for part in Source.of(run).parts] == [
+        ("first", 0.0, 20.0),
+        ("second", 20.0, 50.0),
+    ]
+    assert [part.end for part in Source.of(run, by_time=True).parts] == pytest.approx([2.0, 5.0])
+    axes = draw(run, "loss")
+    assert {"first", "second"} <= {text.get_text() for text in axes.texts}
+
+
+def test_a_group_that_is_not_there_is_answered_with_what_makes_it(flow):
+    with pytest.raises(flowsim.UsageError, match=r"group robustness.*\[evaluate\.robustness\]"):
+        plot(flow, "robustness")
+    with pytest.raises(flowsim.UsageError, match="draw from the file"):
+        plot(flow.to_dataset(), "robustness")
 
 
 def test_a_plot_can_be_one_of_several_in_a_figure(flow):

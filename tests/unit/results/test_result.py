@@ -60,10 +60,10 @@ def test_every_variable_and_coordinate_says_what_it_is(tree):
 def test_groups_are_those_of_the_contract(tree):
     assert set(tree.children) == {"phases", "numerics"}
     numerics = tree["numerics"].to_dataset()
-    assert set(numerics.data_vars) == {"steps", "rejections", "evaluations", "events", "step_size"}
+    assert set(numerics.data_vars) == {"steps", "rejections", "evaluations", "updates", "events", "step_size"}
     assert all(variable.dims == ("time",) for variable in numerics.data_vars.values())
     assert (tree["numerics"].attrs["status"], tree["numerics"].attrs["exit_code"]) == ("done", 0)
-    for name in ("steps", "rejections", "evaluations", "events"):
+    for name in ("steps", "rejections", "evaluations", "updates", "events"):
         assert (np.diff(numerics[name]) >= 0).all()
 
 

@@ -64,7 +64,7 @@ def first_crossing(own: np.ndarray, start: np.ndarray) -> float:
 
 
 @given(seed=st.integers(0, 9999), count=st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_gap_is_the_distance_to_the_boundary_of_the_neuron_s_region(seed, count):
     generator = np.random.default_rng(seed)
     frame = np.linalg.qr(generator.standard_normal((3, 3)))[0].T

@@ -43,7 +43,7 @@ def test_the_gradient_is_the_slope(seed):
     np.testing.assert_allclose(change[away], (f.gradient(x) * move).sum(axis=1)[away], atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 999), factor=st.floats(0.01, 100), radius=st.floats(0.1, 100))
 def test_a_multiple_of_the_ideal_is_at_no_distance_and_its_factor_is_found(seed, factor, radius):
     ideal = network(seed)
@@ -52,7 +52,7 @@ def test_a_multiple_of_the_ideal_is_at_no_distance_and_its_factor_is_found(seed,
     assert distance <= 1e-6 * size
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 999))
 def test_no_point_of_the_sphere_is_above_the_suprema(seed):
     f, ideal = network(seed), network(seed + 1000)

@@ -1,0 +1,147 @@
+"""Whether a flow still gets anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ..problem import Reduced
+from ..problem.data.samples import Floats
+from ..scenario import Scenario
+from .goals import Watch
+from .plan import ENDLESS
+from .snapshot import Snapshot
+
+#: It is not asked before the fastest neuron would at first have moved by so many times its size.
+A_WHILE = 1000.0
+#: From one look to the next, for which the time has grown e-fold: a flow rests whose loss has fallen by less than this part
+#: of itself while no neuron has moved by more than this part of its size,
+SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
+#: and one whose smallest loss has fallen by less than a factor of e while no neuron has moved by so many tolerances: where
+#: an explicit solver's steps are as long as its stability allows, its errors keep it at such a distance from where it goes.
+FACTOR, TOLERANCES = 1.0, 10.0
+#: Where a loss falls for ever, all goes by log of the time: while that grows e-fold, the angle to a goal has to fall by
+#: this part of itself.
+NEARER = 0.1
+#: The first trial step moves the fastest neuron by this part of its size, on every engine.
+FIRST_MOTION = 1e-3
+#: A change of an output weight counts relative to the weight, but to no less than this part of its neuron's norm.
+OUTPUT_FLOOR = 1e-3
+
+AT_REST = "the flow came to rest"
+TURNED = "the neurons hardly turn any more"
+
+
+class Target:
+    """How far the neurons are from the goal until.alignment, as an angle."""
+
+    def __init__(self, reduced: Reduced, alignment: float):
+        self._watch, self._goal = Watch.of(reduced), math.acos(alignment)
+
+    def angle(self, snapshot: Snapshot) -> float:
+        """Of the worst targeted neuron, beyond the angle that the goal allows."""
+        watch = self._watch
+        direction = (snapshot.direction * watch.feature)[watch.targeted]
+        center = watch.center[watch.targeted]
+        cosine = np.einsum("jr,jr->j", direction, center) / np.linalg.norm(direction, axis=1)
+        return float(np.arccos(np.clip(cosine, -1.0, 1.0)).max()) - self._goal
+
+
+@dataclass
+class Rest:
+    """What is looked back at. settled: what was found, in words, or "". next_look: the time of the next look; look: the
+    snapshot's arrays at the last one, log_loss: the smallest until then; smallest: until now. next_turn, next_log_time: the
+    time, and log10 of it, from which the next look at the angle to the goal is due; angle: that at the last one."""
+
+    rtol: float
+    next_look: float
+    settled: str = ""
+    log_loss: float = math.inf
+    smallest: float = math.inf
+    next_turn: float = 0.0
+    next_log_time: float = 1.0
+    angle: float = math.inf
+    look: tuple[Floats, ...] = ()
+    target: Target | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario, reduced: Reduced, first_step: float) -> Rest | None:
+        """None where rest ends nothing: in descent, and where steps or a time are what is to be reached."""
+        flow = scenario.flow
+        if flow.descends or flow.until.time is not None or set(flow.until.goals) == {"steps"}:
+            return None
+        soon = A_WHILE * first_step / FIRST_MOTION
+        return cls(flow.rtol, soon, next_turn=soon, target=_target(scenario, reduced))
+
+    def note(self, snapshot: Snapshot, log_loss: float, by_loss: bool) -> None:
+        """Look at an instant, later than those before it. by_loss: whether the loss clock runs, on which the engine itself
+        sees a loss that falls no further."""
+        if self.target is not None:
+            self._note_turn(snapshot, self.target)
+        if by_loss:
+            return
+        self.smallest = min(self.smallest, log_loss)
+        if snapshot.time < self.next_look:
+            return
+        look = _arrays(snapshot)
+        if self.look:
+            fallen, moved = self.log_loss - self.smallest, _motion(self.look, look)
+            still = fallen < SETTLED_LOSS and moved < SETTLED_MOTION
+            if still or (fallen < FACTOR and moved < TOLERANCES * self.rtol):
+                self.settled = AT_REST
+        self.look, self.log_loss, self.next_look = look, self.smallest, math.e * float(snapshot.time)
+
+    def _note_turn(self, snapshot: Snapshot, target: Target) -> None:
+        log_time = -math.inf if snapshot.time == 0 else float(snapshot.log10_time or math.log10(snapshot.time))
+        if snapshot.time < self.next_turn or log_time < self.next_log_time:
+            return
+        angle = target.angle(snapshot)
+        if angle > (1.0 - NEARER) * self.angle:
+            self.settled = TURNED
+        self.angle, self.next_log_time = angle, math.e * log_time
+
+    def saved(self) -> dict[str, Any]:
+        """Named arrays, which `restore` takes."""
+        return _numbers(self) | {f"look_{place}": array for place, array in enumerate(self.look)}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        numbers = _numbers(self)
+        for name in numbers:
+            setattr(self, name, saved[name].item())
+        self.look = tuple(saved[f"look_{place}"] for place in range(len(saved) - len(numbers)))
+
+
+def _numbers(rest: Rest) -> dict[str, Any]:
+    names = [field.name for field in fields(rest) if field.name not in ("rtol", "settled", "look", "target")]
+    return {name: np.array(getattr(rest, name)) for name in names}
+
+
+def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
+    """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
+    until = scenario.flow.until
+    alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
+    if until.alignment is None or not alone or scenario.loss.kind not in ENDLESS:
+        return None
+    return Target(reduced, until.alignment)
+
+
+def _arrays(snapshot: Snapshot) -> tuple[Floats, ...]:
+    return (snapshot.direction, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, *snapshot.upper)
+
+
+def _motion(before: tuple[Floats, ...], after: tuple[Floats, ...]) -> float:
+    """The largest change of a neuron's direction, log norm or output weight, or of a matrix above, relative to what it
+    was."""
+    (u, rho, sign, log, *upper), (u_now, rho_now, sign_now, log_now, *upper_now) = before, after
+    largest = np.maximum(np.maximum(log, log_now), rho_now + math.log(OUTPUT_FLOOR))
+    changes = [
+        np.linalg.norm(u_now - u, axis=1),
+        np.abs(rho_now - rho),
+        np.abs(sign_now * np.exp(log_now - largest) - sign * np.exp(log - largest)),
+        *(np.linalg.norm(new - old) / np.linalg.norm(old) for old, new in zip(upper, upper_now, strict=True)),
+    ]
+    return max(float(np.max(change)) for change in changes)
