@@ -42,7 +42,9 @@ class Attacker(NamedTuple):
     def _steepest(self, ascent: Floats) -> Floats:
         if self.norm == "linf":
             return np.sign(ascent)
-        return ascent / np.maximum(np.linalg.norm(ascent, axis=1, keepdims=True), TINY)
+        largest = np.abs(ascent).max(axis=1, keepdims=True)  # squares of tiny entries would underflow
+        row = ascent / np.where(largest > 0, largest, 1.0)
+        return row / np.where(largest > 0, np.linalg.norm(row, axis=1, keepdims=True), 1.0)
 
     def _within(self, move: Floats) -> Floats:
         if self.norm == "linf":
