@@ -130,9 +130,8 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     if not problem.two_layers and flow.precision == "mixed":
-        raise scenario.error(
-            ("flow.precision", 'descent of networks other than those of two layers computes in "float64"')
-        )
+        others = "descent of networks of several layers, and of features of the tangent kernel,"
+        raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
