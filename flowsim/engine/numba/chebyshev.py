@@ -31,7 +31,9 @@ STIFF = 2.0
 def chebyshev_step(network: Network, data: Data, state: State, work: Work) -> None:
     """Stages of a step from state.y_begin, whose velocity is state.k[0]: the mean velocity into k[1], that at the end into
     k[2], the end itself into work.stage. Shortens the step where it would take too many stages."""
-    if network.kinked:  # the velocity with the gates that this step keeps: a jump beside it would pass for a large slope
+    if (
+        network.kinked
+    ):  # the velocity with the gates that this step keeps: a jump beside it would pass for a large slope
         evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
     radius = SAFE * spectral_radius(network, data, state, work)
     length = min(state.clock[LENGTH], INTERVAL * (MOST_STAGES * MOST_STAGES - 1) / max(radius, 1e-300))
