@@ -35,7 +35,8 @@ def _unit(rows: Floats) -> Floats:
 
 
 def _shrunk(rows: Floats, radius: Floats | float) -> Floats:
-    factor = np.minimum(np.asarray(radius) / np.maximum(_euclidean(rows), TINY), 1.0)
+    with np.errstate(over="ignore"):  # of rows that are 0
+        factor = np.minimum(np.asarray(radius) / np.maximum(_euclidean(rows), TINY), 1.0)
     return rows * factor[:, None]
 
 
