@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import compiled, inlined
 from .field import dot
 from .gated import ON_PLANE
 from .layout import CANDIDATE, LENGTH, Data, Network, State, Work
@@ -19,98 +19,96 @@ LOOKS = 16
 BISECTIONS = 60
 
 
-@compiled
+@inlined
 def first_events(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
     """The parts of the last step, in (0, 1], at which the first event of each neuron lies, inf without one, in work.where.
 
     margin: how far a sliding gate may leave [0, 1] before its neuron does; late by so little is an error of its square.
     """
-    work.where[:] = inf
-    length = state.clock[LENGTH]
+    where, size, begin, k = work.where, work.size, state.y_begin, state.k
+    where[:] = inf
+    r, length = work.direction.shape[1], state.clock[LENGTH]
     for place in range(state.counts[CANDIDATE]):
         j, i = work.candidate[0, place], work.candidate[1, place]
-        end = min(work.where[j], 1.0)
-        found = _crossing(j, i, end, state.y_begin[j], state.k[:, j], length, network, data, tableau, state, work)
-        work.where[j] = min(work.where[j], found)
-    for j in range(len(work.where)):
-        work.where[j] = min(work.where[j], first_leaving(j, margin, tableau, state, work))
+        sign = 1.0 if state.gate[j, i] == 1 else -1.0
+        level = -ON_PLANE * (1.0 if network.polar else size[j]) * data.norm[i]
+        end = min(where[j], 1.0)
+        found = _crossing(sign, data.inputs[i], level, end, begin[j, :r], k[:, j, :r], length, tableau.dense)
+        where[j] = min(where[j], found)
+    last, slides = tableau.stages - 1, state.slide_count
+    for j in range(len(where)):
+        if slides[j] > 0:
+            z, cap = work.slide_z[:, j, : slides[j]], work.slide_cap[:, j, : slides[j]]
+            where[j] = min(where[j], _first_leaving(margin, z, cap, last, tableau.dense))
 
 
-@compiled
+@inlined
 def next_event(
     j: int, walk: int, margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work
 ) -> float:
     """The same for neuron j in the part of the step through which it went by itself; all candidates are its own."""
-    part, left = inf, 1.0 - state.walk_part[walk]
-    length = left * state.clock[LENGTH]
+    part, left, r = inf, 1.0 - state.walk_part[walk], work.direction.shape[1]
+    length, gate = left * state.clock[LENGTH], state.gate[j]
+    begin, k, size = state.walk_y[walk, :r], state.walk_k[:, walk, :r], 1.0 if network.polar else work.size[j]
     for place in range(state.counts[CANDIDATE]):
         i, end = work.candidate[1, place], min(part, 1.0)
-        begin, k = state.walk_y[walk], state.walk_k[:, walk]
-        part = min(part, _crossing(j, i, end, begin, k, length, network, data, tableau, state, work))
-    part = min(part, first_leaving(j, margin, tableau, state, work))
+        sign, level = 1.0 if gate[i] == 1 else -1.0, -ON_PLANE * size * data.norm[i]
+        part = min(part, _crossing(sign, data.inputs[i], level, end, begin, k, length, tableau.dense))
+    count = state.slide_count[j]
+    z, cap = work.slide_z[:, j, :count], work.slide_cap[:, j, :count]
+    part = min(part, _first_leaving(margin, z, cap, tableau.stages - 1, tableau.dense))
     return state.walk_part[walk] + part * left
 
 
 @compiled
 def _crossing(
-    j: int,
-    i: int,
-    end: float,
-    begin: Floats,
-    k: Floats,
-    length: float,
-    network: Network,
-    data: Data,
-    tableau: Tableau,
-    state: State,
-    work: Work,
+    sign: float, x: Floats, level: float, end: float, begin: Floats, k: Floats, length: float, dense: Floats
 ) -> float:
-    """Where sample i first gets to the wrong side of neuron j's plane, which moves from `begin` with k (stages, r + 2)."""
-    r, x = work.direction.shape[1], data.inputs[i]
-    sign = 1.0 if state.gate[j, i] == 1 else -1.0
-    # sign <y_j(theta), x> in powers of theta
-    powers = np.zeros(tableau.dense.shape[1] + 1)
-    powers[0] = sign * dot(begin[:r], x)
-    for stage in range(len(tableau.dense)):
-        rate = sign * length * dot(k[stage, :r], x)
+    """Where a sample x first gets to the wrong side, below the level, of the plane of a neuron that moves from `begin` (r,)
+    with the velocities k (stages, r)."""
+    # sign <y(theta), x> in powers of theta
+    powers = np.zeros(dense.shape[1] + 1)
+    powers[0] = sign * dot(begin, x)
+    for stage in range(len(dense)):
+        rate = sign * length * dot(k[stage], x)
         for p in range(1, len(powers)):
-            powers[p] += rate * tableau.dense[stage, p - 1]
-    level = -ON_PLANE * (1.0 if network.polar else work.size[j]) * data.norm[i]
+            powers[p] += rate * dense[stage, p - 1]
     return _falls_below(powers, level, end)
 
 
 @compiled
-def first_leaving(j: int, margin: float, tableau: Tableau, state: State, work: Work) -> float:
-    """Where the first sliding gate of neuron j leaves [0, 1], of those that are outside at the end."""
+def _first_leaving(margin: float, z: Floats, cap: Floats, last: int, dense: Floats) -> float:
+    """Where the first of a neuron's sliding gates leaves [0, 1], of those that are outside at the last stage.
+
+    z, cap (all stages, slides): the forces onto its planes, and what their gates can take of them.
+    """
     part = inf
-    for k in range(state.slide_count[j]):
-        if leaves(j, k, margin, tableau.stages - 1, work):
-            part = min(part, _leaving_at(j, k, margin, tableau, work))
+    for k in range(z.shape[1]):
+        if outside(z[last, k], cap[0, k], cap[last, k], margin):
+            part = min(part, _leaving_at(margin, z[:, k], cap[:, k], last, dense))
     return part
 
 
 @compiled
-def leaves(j: int, k: int, margin: float, slot: int, work: Work) -> bool:
-    """Whether sliding gate k of neuron j is further than `margin` outside [0, 1] at a stage."""
-    z, cap = work.slide_z[slot, j, k], work.slide_cap[slot, j, k]
-    slack = margin * max(abs(work.slide_cap[0, j, k]), abs(cap))
+def outside(z: float, cap_before: float, cap: float, margin: float) -> bool:
+    """Whether a sliding gate, z / cap, is further than `margin` outside [0, 1]."""
+    slack = margin * max(abs(cap_before), abs(cap))
     return z < -slack or cap - z < -slack
 
 
 @compiled
-def _leaving_at(j: int, k: int, margin: float, tableau: Tableau, work: Work) -> float:
-    """Where in the step it first is so, knowing that it is at the end.
+def _leaving_at(margin: float, z: Floats, cap: Floats, last: int, dense: Floats) -> float:
+    """Where in the step a gate first is so, knowing that it is at the end.
 
     The force on the plane is interpolated as the derivative of the dense output, from its values at the stages.
     """
-    slack = margin * max(abs(work.slide_cap[0, j, k]), abs(work.slide_cap[tableau.stages - 1, j, k]))
-    found, powers = 1.0, np.zeros(tableau.dense.shape[1] + 1)
+    slack = margin * max(abs(cap[0]), abs(cap[last]))
+    found, powers = 1.0, np.zeros(dense.shape[1] + 1)
     for upper in (False, True):
         powers[:] = 0.0
-        for stage in range(len(tableau.dense)):
-            z, cap = work.slide_z[stage, j, k], work.slide_cap[stage, j, k]
+        for stage in range(len(dense)):
             for p in range(len(powers) - 1):
-                powers[p] += (cap - z if upper else z) * tableau.dense[stage, p] * (p + 1)
+                powers[p] += (cap[stage] - z[stage] if upper else z[stage]) * dense[stage, p] * (p + 1)
         found = min(found, _falls_below(powers, -slack, found))
     return found
 

@@ -10,9 +10,9 @@ from math import exp, inf, log, sqrt
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...problem.data.samples import Floats, Integers
 from .clock import growth
-from .compiled import compiled
+from .compiled import compiled, inlined
 from .formulas import (
     LEAKY,
     POWER,
@@ -66,7 +66,7 @@ def norm_of(row: Floats) -> float:
     return largest * sqrt(total)
 
 
-@compiled
+@inlined
 def unit(begin: int, end: int, y: Floats, network: Network, data: Data, work: Work) -> None:
     """Direction, norm and ratio v/|w| of a range of neurons, and the factors of their responses in the output."""
     r = work.direction.shape[1]
@@ -279,7 +279,7 @@ def respond_alone(j: int, y: Floats, look: float, network: Network, data: Data, 
     )
 
 
-@compiled
+@inlined
 def set_pulls(y: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
     """work.pull, and on the loss clock the rate of time, for the outputs in work.outputs."""
     if state.counts[LOSS_CLOCK]:
@@ -296,13 +296,28 @@ def velocities(
 ) -> None:
     """The velocities of a range of neurons with gates from their forces, into their rows of out."""
     r = work.direction.shape[1]
+    direction, force, ratio, pull, norm = work.direction, work.force, work.ratio, work.pull, data.norm
+    count, basis, triangle, planes, index = (
+        state.slide_count,
+        state.basis,
+        state.triangle,
+        state.slide_plane,
+        data.output_index,
+    )
+    slide_z, slide_cap = work.slide_z[slot], work.slide_cap[slot]
+    start, member, factor = data.member_start, data.member, data.factor
     for j in range(begin, end):
-        out[j, :r] = work.force[j]
-        if state.slide_count[j] > 0:
-            _project(j, out[j], slot, network, data, state, work)
-        if not network.polar and norm_of(work.direction[j]) == 0.0 and _rounding(j, out[j, :r], data, work):
-            out[j, :r] = 0.0  # it rests at 0
-    move(begin, end, network, out, work.force, work.direction, work.ratio, work.log_norm, work.norm, work.total, out)
+        row, slides = out[j, :r], count[j]
+        row[:] = force[j]
+        if slides > 0:
+            sign = 1.0 if ratio[j] > 0.0 else -1.0
+            _project(row, sign, basis[j, :slides], triangle[j], slide_z[j])
+            for k in range(slides):
+                pulled = plane_pull(planes[j, k], pull[index[j]], start, member, factor)
+                slide_cap[j, k] = -sign * (1.0 - network.slope) * pulled
+        if not network.polar and norm_of(direction[j]) == 0.0 and _rounding(row, pull[index[j]], norm):
+            row[:] = 0.0  # it rests at 0
+    move(begin, end, network, out, force, direction, ratio, work.log_norm, work.norm, work.total, out)
 
 
 @compiled
@@ -348,43 +363,40 @@ def move(
 
 
 @compiled
-def _rounding(j: int, force: Floats, data: Data, work: Work) -> bool:
-    """Whether a force on neuron j is nothing but what is left of larger ones that cancel."""
-    pull, total = work.pull[data.output_index[j]], 0.0
+def _rounding(force: Floats, pull: Floats, norm: Floats) -> bool:
+    """Whether a force on a neuron is nothing but what is left of larger ones that cancel."""
+    total = 0.0
     for i in range(len(pull)):
-        total += abs(pull[i]) * data.norm[i]
+        total += abs(pull[i]) * norm[i]
     return norm_of(force) <= RESTING * total
 
 
 @compiled
-def plane_pull(j: int, h: int, data: Data, work: Work) -> float:
-    """sum of |factor_i| p_i over the samples of a plane: how far its gate moves neuron j's force along the normal."""
-    pull, total = work.pull[data.output_index[j]], 0.0
-    for place in range(data.member_start[h], data.member_start[h + 1]):
-        i = data.member[place]
-        total += abs(data.factor[i]) * pull[i]
+def plane_pull(h: int, pull: Floats, member_start: Integers, member: Integers, factor: Floats) -> float:
+    """sum of |factor_i| p_i over the samples of a plane: how far its gate moves a neuron's force along the normal."""
+    total = 0.0
+    for place in range(member_start[h], member_start[h + 1]):
+        i = member[place]
+        total += abs(factor[i]) * pull[i]
     return total
 
 
 @compiled
-def _project(j: int, row: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
-    """Take the part of a row along the sliding planes' normals out of it, and note it in terms of the normals.
+def _project(row: Floats, sign: float, basis: Floats, triangle: Floats, z: Floats) -> None:
+    """Take the part of a force along the sliding planes' normals out of it, and note it in terms of the normals.
 
-    With sigma the sign of v_j, sigma row = sum_k z_k x_k + (orthogonal part); a sliding gate is z_k / cap_k, in [0, 1].
+    With the sign of v_j, sign * row = sum_k z_k x_k + (orthogonal part); a sliding gate is z_k / cap_k, in [0, 1].
     """
-    r, count = work.direction.shape[1], state.slide_count[j]
-    sign = 1.0 if work.ratio[j] > 0.0 else -1.0
-    z, cap = work.slide_z[slot, j], work.slide_cap[slot, j]
+    count = len(basis)
     for k in range(count):
-        z[k] = dot(row[:r], state.basis[j, k])
-        for c in range(r):
-            row[c] -= z[k] * state.basis[j, k, c]
-    if count == r:
-        row[:r] = 0.0
+        z[k] = dot(row, basis[k])
+        for c in range(len(row)):
+            row[c] -= z[k] * basis[k, c]
+    if count == len(row):
+        row[:] = 0.0
     for k in range(count - 1, -1, -1):
         for later in range(k + 1, count):
-            z[k] -= state.triangle[j, k, later] * z[later]
-        z[k] /= state.triangle[j, k, k]
+            z[k] -= triangle[k, later] * z[later]
+        z[k] /= triangle[k, k]
     for k in range(count):
         z[k] *= sign
-        cap[k] = -sign * (1.0 - network.slope) * plane_pull(j, state.slide_plane[j, k], data, work)

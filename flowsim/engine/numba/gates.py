@@ -8,7 +8,7 @@ from .clock import slope_of
 from .compiled import inlined
 from .control import least_size, relative
 from .dense import densify, interpolate, settle
-from .events import first_events, leaves
+from .events import first_events, outside
 from .field import dot, evaluate, norm_of, velocities
 from .gated import ON_PLANE
 from .layout import (
@@ -149,7 +149,7 @@ def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, w
 
 
 @inlined
-def choose_kept(length: float, rtol: float, network: Network, state: State, work: Work) -> None:
+def choose_kept(length: float, rtol: float, stiff: bool, network: Network, state: State, work: Work) -> None:
     """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
     stepped over, and all of a neuron that slides: a jump that moves it by little may still be more than what its sliding
     gate, of a sample nearby, has left."""
@@ -159,7 +159,7 @@ def choose_kept(length: float, rtol: float, network: Network, state: State, work
         motion = state.gain[j] * length
         free = motion == 0.0 or state.clock[TIME] < state.hold[j]
         state.threshold[j] = inf if free else tolerances * rtol / motion
-        if state.slide_count[j] > 0 and not free:
+        if state.slide_count[j] > 0 and not free and not stiff:
             state.threshold[j] = 0.0
         if not network.polar:
             work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
@@ -168,9 +168,10 @@ def choose_kept(length: float, rtol: float, network: Network, state: State, work
 @inlined
 def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether a sliding gate has left [0, 1] at the end of the last step."""
-    last, margin = tableau.stages - 1, LATE * sqrt(aims.rtol)
-    for j in range(len(state.slide_count)):
-        for k in range(state.slide_count[j]):
-            if leaves(j, k, margin, last, work):
+    last, margin, count = tableau.stages - 1, LATE * sqrt(aims.rtol), state.slide_count
+    z, cap, before = work.slide_z[last], work.slide_cap[last], work.slide_cap[0]
+    for j in range(len(count)):
+        for k in range(count[j]):
+            if outside(z[j, k], before[j, k], cap[j, k], margin):
                 return True
     return False

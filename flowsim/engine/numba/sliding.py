@@ -10,11 +10,12 @@ solution is the element of least norm. A plane that repels (cap <= 0) is crossed
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
-from .compiled import compiled
+from .compiled import compiled, inlined
 from .field import RESTING, dot, plane_pull, velocities
 from .gated import ON_PLANE
 from .layout import EVENTS, Data, Network, State, Work
@@ -35,61 +36,78 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
     sign = 1.0 if work.ratio[j] > 0.0 else -1.0
     kink = 1.0 - network.slope
     near, side = _boundary(j, kink, data, state, work)
-    normals = data.inputs[data.first[near]]
+    normals, pull = data.inputs[data.first[near]], work.pull[data.output_index[j]]
+    force, gate = work.force[j], state.gate[j]
     cap = np.empty(len(near))
     before = side.copy()
     for b in range(len(near)):
-        cap[b] = -sign * kink * plane_pull(j, near[b], data, work)
-        _set_gates(j, near[b], False, kink, data, state, work)
-    _settle_sides(sign * work.force[j], normals, cap, side)
+        cap[b] = -sign * kink * plane_pull(near[b], pull, data.member_start, data.member, data.factor)
+        _set_gates(near[b], False, kink, pull, gate, force, data.inputs, data.member_start, data.member, data.factor)
+    _settle_sides(sign * force, normals, cap, side)
     for b in range(len(near)):
         if side[b] == ABOVE:
-            _set_gates(j, near[b], True, kink, data, state, work)
+            _set_gates(near[b], True, kink, pull, gate, force, data.inputs, data.member_start, data.member, data.factor)
     _set_basis(j, near, side, normals, state)
     state.counts[EVENTS] += (side != before).sum()
     velocities(j, j + 1, out, slot, network, data, state, work)
 
 
-@compiled
+@inlined
 def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tuple[Integers, Integers]:
     """(planes that neuron j is on, on which side of each it counts); its gates elsewhere are made to follow the signs."""
-    planes = len(data.first)
+    planes, inputs, first, norm = len(data.first), data.inputs, data.first, data.norm
+    start, member, factor = data.member_start, data.member, data.factor
+    direction, pull, force = work.direction[j], work.pull[data.output_index[j]], work.force[j]
+    gate, strength, reach = state.gate[j], state.strength[data.output_index[j]], 2.0 * ON_PLANE * work.reach[j]
     near, side = np.empty(planes, np.int64), np.empty(planes, np.int64)
     count = 0
     sliding = np.zeros(planes, np.bool_)
     for k in range(state.slide_count[j]):
         sliding[state.slide_plane[j, k]] = True
     for h in range(planes):
-        i = data.first[h]
-        s = dot(data.inputs[i], work.direction[j])
-        if sliding[h] or abs(s) <= 2.0 * ON_PLANE * work.reach[j] * data.norm[i]:
+        i = first[h]
+        s = dot(inputs[i], direction)
+        if sliding[h] or abs(s) <= reach * norm[i]:
             near[count] = h
-            side[count] = ON if sliding[h] else _side(j, h, data, state)
+            side[count] = ON if sliding[h] else _side(h, gate, strength, start, member, factor)
             count += 1
         else:
-            _set_gates(j, h, s > 0.0, kink, data, state, work)
+            _set_gates(h, s > 0.0, kink, pull, gate, force, inputs, start, member, factor)
     return near[:count], side[:count]
 
 
 @compiled
-def _side(j: int, h: int, data: Data, state: State) -> int:
-    """The side of a plane on which its sample with the hardest kink has neuron j."""
-    strength, hardest = state.strength[data.output_index[j]], data.member[data.member_start[h]]
-    for place in range(data.member_start[h], data.member_start[h + 1]):
-        if strength[data.member[place]] > strength[hardest]:
-            hardest = data.member[place]
-    return ABOVE if (state.gate[j, hardest] == 1) == (data.factor[hardest] > 0.0) else BELOW
+def _side(h: int, gate: Any, strength: Floats, member_start: Integers, member: Integers, factor: Floats) -> int:
+    """The side of a plane on which its sample with the hardest kink has a neuron."""
+    hardest = member[member_start[h]]
+    for place in range(member_start[h], member_start[h + 1]):
+        if strength[member[place]] > strength[hardest]:
+            hardest = member[place]
+    return ABOVE if (gate[hardest] == 1) == (factor[hardest] > 0.0) else BELOW
 
 
 @compiled
-def _set_gates(j: int, h: int, above: bool, kink: float, data: Data, state: State, work: Work) -> None:
-    """Gates of a plane's samples with the neuron on this side of it, and what that changes of its force."""
-    for place in range(data.member_start[h], data.member_start[h + 1]):
-        i = data.member[place]
-        gate = 1 if above == (data.factor[i] > 0.0) else 0
-        if gate != state.gate[j, i]:
-            work.force[j] += kink * work.pull[data.output_index[j], i] * (gate - state.gate[j, i]) * data.inputs[i]
-            state.gate[j, i] = gate
+def _set_gates(
+    h: int,
+    above: bool,
+    kink: float,
+    pull: Floats,
+    gates: Any,
+    force: Floats,
+    inputs: Floats,
+    member_start: Integers,
+    member: Integers,
+    factor: Floats,
+) -> None:
+    """A neuron's gates of a plane's samples with the neuron on this side of it, and what that changes of its force."""
+    for place in range(member_start[h], member_start[h + 1]):
+        i = member[place]
+        gate = 1 if above == (factor[i] > 0.0) else 0
+        if gate != gates[i]:
+            change = kink * pull[i] * (gate - gates[i])
+            for c in range(len(force)):
+                force[c] += change * inputs[i, c]
+            gates[i] = gate
 
 
 @compiled

@@ -264,7 +264,7 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     tableau = _method(counts[METHOD], solver)
     if network.kinked:
         state.begin_count[:], state.begin_plane[:] = state.slide_count, state.slide_plane
-        choose_kept(clock[LENGTH], aims.rtol, network, state, work)
+        choose_kept(clock[LENGTH], aims.rtol, tableau.chebyshev, network, state, work)
     if tableau.chebyshev:
         chebyshev_step(network, data, state, work)
     else:
