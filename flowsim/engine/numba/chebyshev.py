@@ -31,14 +31,18 @@ STIFF = 2.0
 def chebyshev_step(network: Network, data: Data, state: State, work: Work) -> None:
     """Stages of a step from state.y_begin, whose velocity is state.k[0]: the mean velocity into k[1], that at the end into
     k[2], the end itself into work.stage. Shortens the step where it would take too many stages."""
-    if (
-        network.kinked
-    ):  # the velocity with the gates that this step keeps: a jump beside it would pass for a large slope
+    if network.kinked:  # with the gates that this step keeps: a jump beside it would pass for a large slope
         evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
     radius = SAFE * spectral_radius(network, data, state, work)
     length = min(state.clock[LENGTH], INTERVAL * (MOST_STAGES * MOST_STAGES - 1) / max(radius, 1e-300))
+    chebyshev_part(length, network, data, state, work)
+
+
+@compiled
+def chebyshev_part(length: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """The same for the part of the step that is so long."""
     state.clock[LENGTH] = length
-    _recur(_stages(length, radius), length, network, data, state, work)
+    _recur(length, network, data, state, work)
     flat_mean, flat_begin, flat_end = state.k[1].reshape(-1), state.y_begin.reshape(-1), work.stage.reshape(-1)
     for c in range(len(flat_mean)):
         flat_mean[c] = (flat_end[c] - flat_begin[c]) / length
@@ -51,19 +55,15 @@ def chebyshev_step(network: Network, data: Data, state: State, work: Work) -> No
 def chebyshev_inside(part: float, network: Network, data: Data, state: State, work: Work, y: Floats) -> None:
     """The state at a part of the last step, into y, by a step of its own: multipliers go by differences of margins, which
     have to be good to less than 1 where margins are 10^5, and no polynomial over a stiff step gives that."""
-    length, velocity = part * state.clock[LENGTH], state.k[2].copy()
-    _recur(_stages(length, SAFE * state.clock[SPECTRAL]), length, network, data, state, work)
+    velocity = state.k[2].copy()
+    _recur(part * state.clock[LENGTH], network, data, state, work)
     y[:], state.k[2] = work.stage, velocity
 
 
 @compiled
-def _stages(length: float, radius: float) -> int:
-    return max(2, 1 + int(sqrt(length * radius / INTERVAL + 1.0)))
-
-
-@compiled
-def _recur(stages: int, length: float, network: Network, data: Data, state: State, work: Work) -> None:
-    """The state after a step of so many stages, into work.stage: the three-term recursion of Chebyshev's polynomials."""
+def _recur(length: float, network: Network, data: Data, state: State, work: Work) -> None:
+    """The state after a step of this length, into work.stage: the three-term recursion of Chebyshev's polynomials."""
+    stages = max(2, 1 + int(sqrt(length * SAFE * state.clock[SPECTRAL] / INTERVAL + 1.0)))
     w0 = 1.0 + DAMPING / (stages * stages)
     # T_j(w0), T'_j(w0), T''_j(w0) for j = stages
     t1, t2, d1, d2, c1, c2 = w0, 1.0, 1.0, 0.0, 0.0, 0.0

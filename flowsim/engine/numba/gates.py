@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
+from .chebyshev import chebyshev_part
 from .clock import slope_of
-from .compiled import inlined
+from .compiled import compiled, inlined
 from .control import least_size, relative
 from .dense import densify, interpolate, settle
 from .events import first_events, outside
@@ -42,10 +43,14 @@ STEP_OVER = 0.02
 CROWD = 10.0
 #: How fast the estimated rate of events follows at an event; what one counts that only its neuron sees.
 FOLLOW, ALONE = 0.1, 0.1
-#: After an event the next step is at most this many times the part that was made, but at least this part of the whole.
+#: After an event, or where a Chebyshev step was made again, the next step is at most this many times the part that was made,
+#: but at least this part of the whole.
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50
+#: So often a Chebyshev step is made again towards its first event, which is met in the last of its parts that is so large;
+#: it aims at so much beyond.
+APPROACHES, AT_END, BEYOND = 3, 2e-3, 5e-4
 #: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
 BESIDE_OUTPUT = 1e-5
 
@@ -60,9 +65,12 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
     if not network.polar:
         for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
             work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
+    margin, whole = LATE * sqrt(aims.rtol), clock[LENGTH]
+    if tableau.chebyshev:
+        _approach(margin, network, data, tableau, state, work)
     outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
     densify(network, data, tableau, state, work)
-    first_events(LATE * sqrt(aims.rtol), network, data, tableau, state, work)
+    first_events(margin, network, data, tableau, state, work)
     work.shift[:] = 0.0
     part = work.where.min()
     while part < inf and not tableau.chebyshev:
@@ -71,6 +79,9 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
             break
         ratio[j], part = work.ratio[j], work.where.min()
     clock[RATE] += FOLLOW * (ALONE * counts[WALKS] / clock[LENGTH] - clock[RATE])
+    made = min(part, 1.0) * clock[LENGTH]
+    if made < whole:
+        clock[STEP] = min(clock[STEP], max(AFTER_EVENT * made, SHORTEST_RESTART * whole))
     if part == inf:
         work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
         if counts[WALKS] > 0:
@@ -78,17 +89,29 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
         return False
     for j in range(len(work.where)):
         work.flagged[j] = work.where[j] <= part * (1.0 + 1e-12)
-    clock[TIME] = clock[BEGIN] + part * clock[LENGTH]
-    gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * clock[LENGTH] / CROWD)
+    clock[TIME] = clock[BEGIN] + made
+    gap = max(clock[TIME] - clock[LAST_EVENT], SHORTEST_RESTART * whole / CROWD)
     clock[RATE] += FOLLOW * (1.0 / gap - clock[RATE])
     clock[LAST_EVENT] = clock[TIME]
-    clock[STEP] = min(clock[STEP], max(AFTER_EVENT * part, SHORTEST_RESTART) * clock[LENGTH])
     interpolate(part, tableau, state, state.y)
     settle(0, len(state.y), state.y, network, state)
     return True
 
 
 @inlined
+def _approach(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
+    """Make a Chebyshev step again, shorter, until its first event is at its end, or is just not met: what the cubic says
+    in the middle of a stiff step is too far off."""
+    for _ in range(APPROACHES):
+        first_events(margin, network, data, tableau, state, work)
+        part = work.where.min()
+        if part > 1.0 - AT_END:
+            return
+        state.counts[CANDIDATE] = 0
+        chebyshev_part(min(part * (1.0 + BEYOND), 1.0) * state.clock[LENGTH], network, data, state, work)
+
+
+@compiled
 def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """At an event, choose anew the gates of all neurons that are at one."""
     slot, r = tableau.stages - 1, work.direction.shape[1]
@@ -99,7 +122,7 @@ def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Stat
             if held and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
                 state.y[j, :r] = 0.0  # on every plane at once
     evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
-    if state.counts[LOSS_CLOCK]:
+    if state.counts[LOSS_CLOCK]:  # before it turns
         rising, falling = slope_of(state.y, state.ahead, network, data)
         state.clock[END_SLOPE] = rising - falling
     for place in range(min(state.counts[CANDIDATE], CANDIDATES)):

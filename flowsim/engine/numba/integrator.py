@@ -40,10 +40,12 @@ class Carry:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Everything that the next step depends on, by name: the state, and pulls and forces onto sliding planes at its
-        start."""
-        forces = {"slide_z": self.work.slide_z[0], "slide_cap": self.work.slide_cap[0], "pull": self.work.pulls[:1]}
-        return {name: array for name, array in {**self.state._asdict(), **forces}.items() if array.size}
+        """Everything that the next step depends on, by name: the state, pulls and forces onto sliding planes at its start,
+        and neurons that have to turn first."""
+        work = self.work
+        forces = {"slide_z": work.slide_z[0], "slide_cap": work.slide_cap[0], "pull": work.pulls[:1]}
+        turning = {"flagged": work.flagged, "size": work.size}
+        return {name: array for name, array in {**self.state._asdict(), **forces, **turning}.items() if array.size}
 
 
 class NumbaIntegrator:

@@ -40,9 +40,10 @@ ACCEPTED, REJECTED, EVALUATIONS, EVENTS, STALLED, FINITE, REACHED, DENSE, CANDID
 # step
 LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED, PIECED = range(10, 18)
 # WALKS: neurons that an event turned off the last step's path; UPDATES: velocities of one neuron alone; INEXACT: whether
-# `ahead` has what neurons that were turned off change for the others still to be seen
-WALKS, UPDATES, INEXACT = range(18, 21)
-COUNTERS = 21
+# `ahead` has what neurons that were turned off change for the others still to be seen; TURNS: the last step ended at an
+# event at which the next one has to choose gates first
+WALKS, UPDATES, INEXACT, TURNS = range(18, 22)
+COUNTERS = 22
 #: A step within which the loss falls by much is that many cubics for the log of dt/ds.
 PIECES = 4
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.

@@ -59,6 +59,7 @@ from .layout import (
     STALLED,
     STEP,
     TIME,
+    TURNS,
     UNSEPARATED,
     WALKS,
     Aims,
@@ -187,7 +188,7 @@ def inside(
         part = part_at(log_time, tableau, state, work)
         if not smooth:
             part = locate(log_time, part, tableau, network, data, state, work, y)
-    if tableau.chebyshev and clock[LAST_EVENT] != clock[TIME]:
+    if tableau.chebyshev:
         chebyshev_inside(part, network, data, state, work, y)
         settle(0, len(y), y, network, state)
     else:
@@ -248,6 +249,10 @@ def _rate(aims: Aims, network: Network, state: State, work: Work) -> float:
 @inlined
 def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
+    if counts[TURNS]:
+        turn(network, data, solver.early, aims, state, work)
+        counts[TURNS] = 0
+        _arrive(network, data, solver.early, aims, state, work)
     if counts[GOES_OVER] and counts[SEPARATED]:
         _go_over(network, data, solver.early, aims, state, work)
     clock[LENGTH] = clock[STEP]
@@ -296,9 +301,15 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     clock[STEP] = length * max(min(factor, FASTEST), SLOWEST)
     clock[LAST_ERROR] = error
     event = network.kinked and gates_misfit(network, data, tableau, aims, state, work)
+    length = clock[LENGTH]
     if event:
         end_speed = work.log_speed[tableau.stages - 1]
-        turn(network, data, tableau, aims, state, work)
+        # states within a Chebyshev step come from the gates that it kept, so these stay until the next one begins
+        counts[TURNS] = tableau.chebyshev
+        if counts[TURNS]:
+            evaluate(state.y, state.ahead, tableau.stages - 1, 0.0, network, data, state, work)
+        else:
+            turn(network, data, tableau, aims, state, work)
         counts[INEXACT] = 0
         work.log_speed[tableau.stages - 1] = end_speed
     else:
@@ -317,7 +328,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
     _arrive(network, data, tableau, aims, state, work)
     if counts[LOSS_CLOCK]:
         counts[PIECED] = 0
-        if not event:
+        if not event or counts[TURNS]:
             clock[END_SLOPE] = clock[SPEED_SLOPE]
             look_inside(network, data, tableau, state, work)
         made = (clock[TIME] - clock[BEGIN]) / clock[LENGTH] if event else 1.0
