@@ -23,8 +23,9 @@ SETTLED, ITERATIONS = 0.05, 20
 SAFE = 1.15
 #: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
 PERTURBATION, LINEAR = 1e-8, 1e-3
-#: A step is stiff for the explicit pairs when it is so many times the inverse spectral radius.
-STIFF = 2.0
+#: A step is stiff for the explicit pairs when it is so many times the inverse spectral radius, and soft again when it is
+#: less than the second: of pairs that stability holds back it is about 2, found from below.
+STIFF, SOFT = 1.0, 0.5
 
 
 @inlined

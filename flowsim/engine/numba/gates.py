@@ -43,8 +43,8 @@ STEP_OVER = 0.02
 CROWD = 10.0
 #: How fast the estimated rate of events follows at an event; what one counts that only its neuron sees.
 FOLLOW, ALONE = 0.1, 0.1
-#: After an event, or where a Chebyshev step was made again, the next step is at most this many times the part that was made,
-#: but at least this part of the whole.
+#: After an event, or where a Chebyshev step was made again, the next step is at most this many times the part that was
+#: made, but at least this part of the whole.
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50

@@ -8,7 +8,7 @@ from math import exp, inf, isfinite, log, log10
 import numpy as np
 
 from ...problem.data.samples import Booleans, Floats
-from .chebyshev import STIFF, chebyshev_inside, chebyshev_step, spectral_radius
+from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry, inlined
 from .control import all_aligned, least_size, relative, step_error
@@ -378,7 +378,7 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
             state.ahead[:], counts[INEXACT] = state.k[0], 0
         counts[METHOD] = clock[STEP] * spectral_radius(network, data, state, work) > STIFF
     else:
-        counts[SINCE] = counts[SINCE] + 1 if clock[STEP] * clock[SPECTRAL] < STIFF else 0
+        counts[SINCE] = counts[SINCE] + 1 if clock[STEP] * clock[SPECTRAL] < SOFT else 0
         if counts[SINCE] <= LEAST_PATIENCE:
             return
         counts[METHOD], counts[SINCE], counts[PATIENCE] = 0, 0, 2 * counts[PATIENCE]
