@@ -18,6 +18,16 @@ PRELU = {
     "evaluate": {},
 }
 
+#: Two tight clusters in high dimension, along which neurons slide sample after sample, to a loss where that is stiff.
+TIGHT = {
+    **{"data.dimension": 400, "data.positive": 1, "data.negative": 1, "data.samples": 60},
+    "data.noise": {"per_coordinate": 0.05},
+    "model.width": 10,
+    "flow.until": {"log10_loss": -3000.0},
+    "observe.times": 100,
+    "evaluate": {},
+}
+
 LINEAR = """
 [data]
 dimension = 5
@@ -231,6 +241,21 @@ def test_cost_grows_like_a_square_root():
     second, third = np.diff(evaluations)
     # sqrt(10) = 3.2, to be told from 10
     assert third / second < 6.0, evaluations
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_instants_in_stiff_steps_that_an_event_ends_are_those_of_the_flow(seed):
+    scenario = find("frei_vardi_2023/k8")
+    run, exact = (flowsim.run(flowsim.load(scenario, {**TIGHT, "seed": seed, "flow.rtol": r})) for r in (1e-4, 1e-7))
+    (loss, residual), (loss_exact, residual_exact) = (
+        (tree["log10_loss"].values, np.log(tree["kkt/kkt_residual"].values)) for tree in (run, exact)
+    )
+    stiff = loss < -100.0
+    events = run["numerics/events"].values[stiff]
+    assert events[-1] - events[0] >= 10
+    # multipliers go by differences of margins that are 1e4 and more
+    there = np.interp(-loss[stiff], -loss_exact, residual_exact)
+    np.testing.assert_allclose(residual[stiff], there, rtol=0, atol=0.2)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])

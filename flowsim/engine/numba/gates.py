@@ -22,6 +22,7 @@ from .layout import (
     LENGTH,
     LOSS_CLOCK,
     RATE,
+    SPECTRAL,
     STEP,
     TIME,
     WALKS,
@@ -48,9 +49,9 @@ FOLLOW, ALONE = 0.1, 0.1
 AFTER_EVENT, SHORTEST_RESTART = 10.0, 0.05
 #: More events than this while a neuron moves by less than the tolerance: its kinks are stepped over for as long.
 ZENO = 50
-#: So often a Chebyshev step is made again towards its first event, which is met in the last of its parts that is so large;
-#: it aims at so much beyond.
-APPROACHES, AT_END, BEYOND = 3, 2e-3, 5e-4
+#: A Chebyshev step of more than so many inverse spectral radii is made again towards its first event, so often, until that
+#: is met in the last of its parts that is so large; it aims at so much beyond.
+WIDE, APPROACHES, AT_END, BEYOND = 5.0, 3, 2e-3, 5e-4
 #: A neuron of fixed or free output weight v counts as at least this part of |v| where it is asked what is 0 beside it.
 BESIDE_OUTPUT = 1e-5
 
@@ -66,7 +67,7 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
         for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
             work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
     margin, whole = LATE * sqrt(aims.rtol), clock[LENGTH]
-    if tableau.chebyshev:
+    if tableau.chebyshev and whole * clock[SPECTRAL] > WIDE:
         _approach(margin, network, data, tableau, state, work)
     outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
     densify(network, data, tableau, state, work)
