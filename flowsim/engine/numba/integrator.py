@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,6 +124,8 @@ class NumbaIntegrator:
         state, end = carry.state, self._setting[3].end
         if state.clock[layout.FLOW_TIME] > end:
             return self.at(carry, end)
+        if state.counts[layout.TURNS]:  # on a copy: instants within the step are still to be seen with its own gates
+            return self.now(self.advance(deepcopy(carry), 0.0, 0))
         sliding = self._sliding(state.slide_count, state.slide_plane)
         log10_time = self._log10_time(carry) if self._loss_clock else None
         return self._rows.snapshot(float(state.clock[layout.FLOW_TIME]), state.y.copy(), sliding, log10_time)

@@ -103,11 +103,14 @@ def advance(
     """Step until the reading is at or past `stop`, or the time at the end, so many steps were tried, a goal is met or no
     step is possible; steps of many stages count as several.
 
-    The first call finds the gates at the start, state.y, and a first trial step, which may be all that it is asked for.
+    The first call finds the gates at the start, state.y, and a first trial step, which may be all that it is asked for; a
+    later one may be asked for no more than the gates with which the next step begins.
     """
     clock, counts = state.clock, state.counts
     if counts[BEGUN] == 0:
         _begin(network, data, solver.early, aims, state, work)
+    if counts[TURNS]:
+        _turn_first(network, data, solver.early, aims, state, work)
     last, most = counts[ACCEPTED] + counts[REJECTED] + attempts, counts[EVALUATIONS] + attempts * LONG_STEP
     while (
         clock[READING] < stop
@@ -250,9 +253,7 @@ def _rate(aims: Aims, network: Network, state: State, work: Work) -> float:
 def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
     if counts[TURNS]:
-        turn(network, data, solver.early, aims, state, work)
-        counts[TURNS] = 0
-        _arrive(network, data, solver.early, aims, state, work)
+        _turn_first(network, data, solver.early, aims, state, work)
     if counts[GOES_OVER] and counts[SEPARATED]:
         _go_over(network, data, solver.early, aims, state, work)
     clock[LENGTH] = clock[STEP]
@@ -345,6 +346,14 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         clock[READING] = clock[LOG_TIME] / LOG_10 if counts[LOSS_CLOCK] else log10(clock[FLOW_TIME])
 
 
+@compiled
+def _turn_first(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
+    """Choose the gates at the event that ended the last step, a Chebyshev step."""
+    turn(network, data, tableau, aims, state, work)
+    state.counts[TURNS] = 0
+    _arrive(network, data, tableau, aims, state, work)
+
+
 @inlined
 def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
@@ -397,7 +406,7 @@ def _rests(network: Network, data: Data, aims: Aims, state: State, work: Work) -
     return units * _rate(aims, network, state, work) < SETTLED_MOTION
 
 
-@inlined
+@compiled
 def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """What the next step and the goals need to know of the state, which `evaluate` has just seen."""
     if network.kinked:
