@@ -294,16 +294,14 @@ def set_pulls(y: Floats, slot: int, network: Network, data: Data, state: State, 
 def velocities(
     begin: int, end: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work
 ) -> None:
-    """The velocities of a range of neurons with gates from their forces, into their rows of out."""
+    """The velocities of a range of neurons with gates from their forces, into their rows of out.
+
+    What is called for every neuron has the arrays, not the tuples that hold them: those would be copied for every call.
+    """
     r = work.direction.shape[1]
     direction, force, ratio, pull, norm = work.direction, work.force, work.ratio, work.pull, data.norm
-    count, basis, triangle, planes, index = (
-        state.slide_count,
-        state.basis,
-        state.triangle,
-        state.slide_plane,
-        data.output_index,
-    )
+    count, planes, index = state.slide_count, state.slide_plane, data.output_index
+    basis, triangle = state.basis, state.triangle
     slide_z, slide_cap = work.slide_z[slot], work.slide_cap[slot]
     start, member, factor = data.member_start, data.member, data.factor
     for j in range(begin, end):
@@ -334,10 +332,7 @@ def move(
     response: Floats,
     out: Floats,
 ) -> None:
-    """Forces (m, r), and the part of them that neurons may follow, as velocities of a range of neurons.
-
-    It has the arrays, not the tuples that hold them: those would have to be copied for every call.
-    """
+    """Forces (m, r), and the part of them that neurons may follow, as velocities of a range of neurons."""
     r = direction.shape[1]
     free = network.trained and not network.balanced
     for j in range(begin, end):

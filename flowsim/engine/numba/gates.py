@@ -175,8 +175,8 @@ def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, w
 @inlined
 def choose_kept(length: float, rtol: float, stiff: bool, network: Network, state: State, work: Work) -> None:
     """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
-    stepped over, and all of a neuron that slides: a jump that moves it by little may still be more than what its sliding
-    gate, of a sample nearby, has left."""
+    stepped over, and unless it is stiff all of a neuron that slides: a jump that moves it by little may still be more than
+    what its sliding gate, of a sample nearby, has left."""
     r = work.direction.shape[1]
     tolerances = max(STEP_OVER, state.clock[RATE] * length / CROWD)
     for j in range(len(state.threshold)):
