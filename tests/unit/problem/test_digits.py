@@ -130,7 +130,5 @@ times = 3
 def test_without_scikit_learn_the_kind_s_line_is_named_and_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     scenario = flowsim.loads('seed = 0\n[data]\nkind = "digits"\n')
-    with pytest.raises(
-        flowsim.ScenarioError, match=r"^data.kind: needs scikit-learn.*pip install 'flowsim\[learn\]'"
-    ):
+    with pytest.raises(flowsim.ScenarioError, match=r"^data.kind: needs scikit-learn.*pip install 'flowsim\[learn\]'"):
         flowsim.build(scenario)
