@@ -55,7 +55,7 @@ def density(
     features: "centers", the columns of the dictionary or the centres of clusters, or "weights", the neurons' directions at
     the end. Along `snapshot` and `penalty`, in the mean over the samples that the attack moves: `density`, the share of
     the features whose coefficient is not 0; `residual`, |W y - x|^2, by which curves of any two instants compare.
-    Raises UsageError where there are no such features, or no weights were kept.
+    Raises UsageError where there are no such features, no weights were kept, or scikit-learn is not installed.
     """
     with nullcontext(result) if isinstance(result, xr.DataTree) else open(result) as tree:
         scenario = loads(str(tree.attrs["scenario"]), folder=folder)
@@ -105,8 +105,10 @@ def measured(atoms: Floats, moves: Floats, penalties: Floats) -> tuple[Floats, F
 
 def reconstructed(atoms: Floats, move: Floats, penalties: Floats) -> Floats:
     """(penalties, p): the minimisers y of |sum_k y_k atom_k - move|^2 + penalty |y|_1 for atoms (p, d) and a move (d,)"""
-    from sklearn.linear_model import lasso_path
-
+    try:
+        from sklearn.linear_model import lasso_path
+    except ImportError:
+        raise UsageError("Lasso needs scikit-learn, which is not installed; pip install 'flowsim[learn]'") from None
     order = np.argsort(-penalties)  # its path goes from the largest penalty down
     # scikit-learn has 1/(2 d) before the squares
     alphas = penalties[order] / (2 * len(move))

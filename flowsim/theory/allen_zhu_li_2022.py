@@ -200,39 +200,45 @@ def _regime(evidence: Evidence) -> str:
     return f"sparsity {data.sparsity:g} is above sqrt(d) = {most:.3g}" if data.sparsity > most else ""
 
 
-def _claim(
-    where: str, measure: Callable[[Evidence], float], bound: float, *, meaning: str, at_least: bool = False
+def claim_of(
+    where: str,
+    measure: Callable[[Evidence], float],
+    bound: float,
+    *,
+    meaning: str,
+    unmet: Callable[[Evidence], str] = _regime,
+    at_least: bool = False,
 ) -> Claim:
-    return Claim(f"{PAPER}, {where}", meaning, measure, bound, at_least, unmet=_regime)
+    return Claim(f"{PAPER}, {where}", meaning, measure, bound, at_least, unmet=unmet)
 
 
 CLAIMS = {
-    "theorem_5_1.start_forgotten": _claim(
+    "theorem_5_1.start_forgotten": claim_of(
         "Theorem 5.1a",
         _left_of_start,
         SMALL_SHARE,
         meaning="clean training: sum <w_i(T), w_i(0)>^2 relative to sum |w_i(T)|^2 |w_i(0)|^2; 0.2 for o(1)",
     ),
-    "theorem_5_1.no_common_direction": _claim(
+    "theorem_5_1.no_common_direction": claim_of(
         "Theorem 5.1a",
         _common,
         SMALL_SHARE,
         meaning="clean training: sum <w_i, w_j>^2 relative to (sum |w_i|^2)^2; 0.2 for o(1)",
     ),
-    "theorem_5_1.clean_error": _claim(
+    "theorem_5_1.clean_error": claim_of(
         "Theorem 5.1b",
         lambda evidence: _error(evidence, clean_end(evidence)),
         SMALL,
         meaning="clean error; 0.1 for o(1)",
     ),
-    "theorem_5_1.robust_error": _claim(
+    "theorem_5_1.robust_error": claim_of(
         "Theorem 5.1c",
         _error_along_labels,
         1 - SMALL,
         at_least=True,
         meaning="clean training: error against -tau y Mw*/|Mw*|, tau = 1/sqrt(k); 0.9 for 1 - o(1)",
     ),
-    "theorem_5_2.single_features": _claim(
+    "theorem_5_2.single_features": claim_of(
         "Theorem 5.2",
         _of_single_feature,
         0.5,
@@ -240,63 +246,63 @@ CLAIMS = {
         meaning="clean training: neurons with one large coefficient (no other above half of it), per feature; 1/2 for "
         "Omega(1)",
     ),
-    "lemma_e_2.lower": _claim(
+    "lemma_e_2.lower": claim_of(
         "Lemma E.2",
         lambda evidence: _mixture(evidence, clean_end(evidence)),
         0.1,
         at_least=True,
         meaning="clean training: mean dense mixture in units of k/d times the mean pure part; 0.1 for d^-c",
     ),
-    "lemma_e_2.upper": _claim(
+    "lemma_e_2.upper": claim_of(
         "Lemma E.2",
         lambda evidence: _mixture(evidence, clean_end(evidence)),
         10.0,
         meaning="clean training: mean dense mixture in units of k/d times the mean pure part; 10 for d^c",
     ),
-    "theorem_c_1.winners": _claim(
+    "theorem_c_1.winners": claim_of(
         "Theorems C.1 and C.2",
         _sure,
         0.9,
         at_least=True,
         meaning="of the neurons in S_j,sure at time 0, those whose largest coefficient is that of j after clean training",
     ),
-    "theorem_5_3.fgm_error": _claim(
+    "theorem_5_3.fgm_error": claim_of(
         "Theorem 5.3a",
         lambda evidence: _attacked_error(evidence, robust_end(evidence), "fgm"),
         SMALL,
         meaning="adversarial training: error against FGM within the radius of training; 0.1 for o(1)",
     ),
-    "theorem_5_3.robust_error": _claim(
+    "theorem_5_3.robust_error": claim_of(
         "Theorem 5.3b",
         lambda evidence: _attacked_error(evidence, robust_end(evidence), *ANY),
         SMALL,
         meaning="adversarial training: error against PGD and along the labels, within the radius of training; 0.1 for o(1)",
     ),
-    "theorem_5_3.local_change": _claim(
+    "theorem_5_3.local_change": claim_of(
         "Theorem 5.3c",
         _moved,
         SMALL_SHARE,
         meaning="adversarial training: sum |w_i(T) - w_i(T_f)|^2 relative to sum |w_i(T_f)|^2; 0.2 for o(1)",
     ),
-    "purification.mixture": _claim(
+    "purification.mixture": claim_of(
         "Section 5.1",
         _purified,
         0.5,
         meaning="dense mixture relative to the pure part, after adversarial training relative to before",
     ),
-    "purification.robust_error": _claim(
+    "purification.robust_error": claim_of(
         "Theorems 5.1c and 5.3b",
         _left_to_attacks,
         0.5,
         meaning="error against PGD and along the labels, within the radius of training, after it relative to before",
     ),
-    "purification.from_scratch": _claim(
+    "purification.from_scratch": claim_of(
         "Figure 9",
         lambda evidence: _mixture(evidence, _scratch_end(evidence)),
         0.5,
         meaning="adversarial training from the start: mean dense mixture in units of k/d times the mean pure part",
     ),
-    "purification.direction": _claim(
+    "purification.direction": claim_of(
         "Figure 2",
         _turned,
         0.8,

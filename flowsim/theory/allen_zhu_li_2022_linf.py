@@ -6,8 +6,6 @@ at the radius of training, the network's error is below it (Theorem 5.4) and the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..analysis.robustness import classifier_of
@@ -15,8 +13,7 @@ from ..analysis.robustness.attacks import Options, Target, attacked
 from ..engine import Snapshot
 from ..problem.streams import stream
 from ..scenario.data import SparseCoding
-from .allen_zhu_li_2022 import ATTACKED, PAPER, SMALL, STEPS, clean_end, end_of_clean_training, robust_end
-from .claim import Claim
+from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end
 from .evidence import Evidence, NotApplicable
 
 NORM = "linf"
@@ -120,20 +117,8 @@ def _lower_regime(evidence: Evidence) -> str:
     return "; ".join(rule for rule, broken in rules.items() if broken)
 
 
-def _claim(
-    where: str,
-    measure: Callable[[Evidence], float],
-    bound: float,
-    *,
-    meaning: str,
-    unmet: Callable[[Evidence], str],
-    at_least: bool = False,
-) -> Claim:
-    return Claim(f"{PAPER}, {where}", meaning, measure, bound, at_least, unmet=unmet)
-
-
 CLAIMS = {
-    "theorem_5_4.clean_error": _claim(
+    "theorem_5_4.clean_error": claim_of(
         "Theorem 5.4",
         _clean_not_robust,
         1 - SMALL,
@@ -141,21 +126,21 @@ CLAIMS = {
         meaning="clean training: error against PGD in linf within 1/k^2; 0.9 for 1 - o(1)",
         unmet=_upper_regime,
     ),
-    "theorem_5_4.robust_error": _claim(
+    "theorem_5_4.robust_error": claim_of(
         "Theorem 5.4",
         _network_error,
         SMALL,
         meaning="adversarial training: error against PGD in linf within the radius of training; 0.1 for o(1)",
         unmet=_upper_regime,
     ),
-    "theorem_5_4.paper_radius": _claim(
+    "theorem_5_4.paper_radius": claim_of(
         "Theorem 5.4",
         _network_error_of_the_paper,
         SMALL,
         meaning="adversarial training: error against PGD in linf within 1/k^1.75; 0.1 for o(1)",
         unmet=_upper_regime,
     ),
-    "theorem_5_4.gain": _claim(
+    "theorem_5_4.gain": claim_of(
         "Corollary F.6",
         _gained,
         SMALL,
@@ -164,14 +149,14 @@ CLAIMS = {
         "0.1 for more than nothing",
         unmet=_upper_regime,
     ),
-    "theorem_5_6.clean_error": _claim(
+    "theorem_5_6.clean_error": claim_of(
         "Section 1, computation complexity",
         _learner_clean_error,
         SMALL,
         meaning="learner of low complexity, clean training: clean error; 0.1 for low",
         unmet=_lower_regime,
     ),
-    "theorem_5_6.robust_error": _claim(
+    "theorem_5_6.robust_error": claim_of(
         "Theorem 5.6",
         _learner_error,
         (1 - SMALL) / 2,
@@ -179,7 +164,7 @@ CLAIMS = {
         meaning="learner of low complexity: error against PGD in linf within 1/k; 0.45 for (1 - o(1))/2",
         unmet=_lower_regime,
     ),
-    "theorem_5_6.gap": _claim(
+    "theorem_5_6.gap": claim_of(
         "Theorem 5.6 beside Theorem 5.4",
         _learner_error_where_trained,
         SMALL,

@@ -7,6 +7,7 @@ import numpy as np
 from ..analysis.density import measured, perturbations
 from ..analysis.robustness import network_of
 from ..engine import Snapshot
+from ..errors import UsageError
 from .allen_zhu_li_2022 import PAPER, clean_end, robust_end
 from .claim import Claim
 from .evidence import Evidence, NotApplicable
@@ -36,7 +37,10 @@ def _density(evidence: Evidence, snapshot: Snapshot) -> float:
     moves = perturbations(evidence.scenario, evidence.setting, snapshot, "fgm", ANY_RADIUS, SAMPLES, 1)
     if not len(moves):
         raise NotApplicable("the network has no gradient at any sample")
-    return float(measured(evidence.problem.centers, moves, np.array([PENALTY]))[0][0])
+    try:
+        return float(measured(evidence.problem.centers, moves, np.array([PENALTY]))[0][0])
+    except UsageError as error:
+        raise NotApplicable(str(error)) from None
 
 
 def _thinned(evidence: Evidence) -> float:

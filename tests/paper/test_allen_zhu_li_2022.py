@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import flowsim
 from flowsim.scenario.shipped import shipped
+from flowsim.theory import evaluate
 
 
 def shortened(name, *iterations, **keys):
@@ -96,3 +99,10 @@ def test_adversarial_training_from_scratch_learns_features_without_the_mixture(r
     applied = {str(claim) for claim in claims["claim"].values[np.isfinite(claims["measured"].values)]}
     assert applied == {"allen_zhu_li_2022.purification.from_scratch"}
     assert measured(scratch)["purification.from_scratch"] < 0.5
+
+
+def test_without_scikit_learn_the_density_is_not_measured_and_the_other_claims_are(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    found = evaluate(run, ["allen_zhu_li_2022.figure_12", "allen_zhu_li_2022.theorem_5_1"])
+    assert "pip install 'flowsim[learn]'" in found["note"].sel(claim="allen_zhu_li_2022.figure_12.density").item()
+    assert found["holds"].sel(claim="allen_zhu_li_2022.theorem_5_1.clean_error").item()

@@ -12,10 +12,13 @@ from .samples import Integers, Samples
 
 def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label."""
-    from sklearn.datasets import load_digits
-
     data = scenario.data
     assert isinstance(data, Digits)
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        needs = "needs scikit-learn, which is not installed; pip install 'flowsim[learn]'"
+        raise scenario.error(("data.kind", needs)) from None
     if sibling is not None and data.samples is None:
         return sibling
     inputs, digit = load_digits(return_X_y=True)

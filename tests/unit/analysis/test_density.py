@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,3 +92,10 @@ def test_what_cannot_be_measured_is_answered(keys, words):
     tree = flowsim.run(flowsim.loads(LINEAR))
     with pytest.raises(flowsim.UsageError, match=words):
         flowsim.density(tree, **{"radius": 0.1, **keys})
+
+
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
+    tree = flowsim.run(flowsim.loads(LINEAR))
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(flowsim.UsageError, match=r"pip install 'flowsim\[learn\]'"):
+        flowsim.density(tree, 0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -123,3 +125,10 @@ times = 3
     assert run.attrs["status"] == "done"
     assert run.sizes["cluster"] == 10
     assert run["accuracy"][0] < 0.9 < run["accuracy"][-1]
+
+
+def test_without_scikit_learn_the_kind_s_line_is_named_and_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    scenario = flowsim.loads('seed = 0\n[data]\nkind = "digits"\n')
+    with pytest.raises(flowsim.ScenarioError, match=r"^data.kind: needs scikit-learn.*pip install 'flowsim\[learn\]'"):
+        flowsim.build(scenario)
