@@ -346,7 +346,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         clock[READING] = clock[LOG_TIME] / LOG_10 if counts[LOSS_CLOCK] else log10(clock[FLOW_TIME])
 
 
-@compiled
+@inlined
 def _turn_first(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """Choose the gates at the event that ended the last step, a Chebyshev step."""
     turn(network, data, tableau, aims, state, work)
