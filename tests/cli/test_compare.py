@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_instants_beyond_the_largest_float_are_written_as_powers_of_ten(flowsim)
     assert flowsim("run", "a.toml", "-o", "fine.nc", *options).code == 0
     answer = flowsim("compare", "coarse.nc", "fine.nc")
     assert (answer.code, answer.err) == (0, "")
-    assert ", to time 1e4" in answer.out.splitlines()[0]
+    assert re.search(r", to time 1e[34]\d\d", answer.out.splitlines()[0])
     assert "inf" not in answer.out
     facts = json.loads(flowsim("compare", "coarse.nc", "fine.nc", "--json").out)
     assert facts["end"] is None
