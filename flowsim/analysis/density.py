@@ -94,13 +94,13 @@ def perturbations(
 
 def measured(atoms: Floats, moves: Floats, penalties: Floats) -> tuple[Floats, Floats]:
     """(density (penalties,), residual (penalties,)) of moves (n, d) of norm 1, from features (p, d)"""
-    share, residual = np.zeros(len(penalties)), np.zeros(len(penalties))
+    used, residual = np.zeros(len(penalties)), np.zeros(len(penalties))
     for move in moves:
         coefficients = reconstructed(atoms, move, penalties)
         size = np.abs(coefficients)
-        share += (size > ZERO * np.maximum(size.max(axis=1, keepdims=True), ZERO)).mean(axis=1)
+        used += (size > ZERO * np.maximum(size.max(axis=1, keepdims=True), ZERO)).sum(axis=1)
         residual += ((coefficients @ atoms - move) ** 2).sum(axis=1)
-    return share / len(moves), residual / len(moves)
+    return used / (len(atoms) * len(moves)), residual / len(moves)
 
 
 def reconstructed(atoms: Floats, move: Floats, penalties: Floats) -> Floats:

@@ -23,8 +23,9 @@ ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
-#: Operations per evaluation up to which "auto" takes the engine without compile time: benchmarks/engines.py.
+#: Operations per evaluation up to which "auto" takes the engine that does not compile for every run: benchmarks/engines.py.
 SMALL = 100_000_000
+COMPILES_ONCE = "the engine's code is compiled once for a machine, a minute or two, not for every run"
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
 HIGH_ORDER_RTOL = 1e-6
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
@@ -174,7 +175,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", "on the loss clock this engine goes over to rkc2 where the flow becomes stiff"
     operations = reduced.operations
     if operations <= SMALL:
-        return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little, and there is nothing to compile"
+        return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little; {COMPILES_ONCE}"
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
 
 

@@ -92,5 +92,5 @@ def active_share(instant: Instant) -> Floats:
         rows = slice(begin, begin + BLOCK)
         projection = setting.reduced.projections(snapshot.direction, rows)
         _, slope = activation.response(projection, snapshot.log_norm[..., None], np)
-        total = total + (slope >= 0.5).mean(axis=-2) @ setting.multiplicity[rows]
-    return np.asarray(total / setting.multiplicity.sum())
+        total = total + (slope >= 0.5).sum(axis=-2) @ setting.multiplicity[rows]
+    return np.asarray(total / (snapshot.log_norm.shape[-1] * setting.multiplicity.sum()))

@@ -46,13 +46,13 @@ class Setting:
         return target_cluster(self.reduced)
 
     @cached_property
-    def membership(self) -> Floats:
-        """(K, n'): the share of each cluster's samples that a reduced sample stands for"""
+    def cluster_counts(self) -> Floats:
+        """(K, n'): how many of each cluster's samples a reduced sample stands for"""
         problem, reduced = self.problem, self.reduced
         counts = np.zeros((len(problem.centers), len(reduced.targets)))
         known = problem.sample_cluster >= 0
         np.add.at(counts, (problem.sample_cluster[known], reduced.representative[known]), 1.0)
-        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+        return counts
 
     @cached_property
     def multiplicity(self) -> Floats:
@@ -114,7 +114,8 @@ class Instant:
         weight = snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
         by_output = (*weight.shape[:-1], problem.outputs, -1)
         outputs = np.empty((*by_output[:-1], len(reduced.targets)))
-        active = np.zeros((*weight.shape, len(self.setting.membership)))
+        counts = self.setting.cluster_counts
+        active = np.zeros((*weight.shape, len(counts)))
         for begin in range(0, len(reduced.targets), BLOCK):
             rows = slice(begin, begin + BLOCK)
             projection = reduced.projections(snapshot.direction, rows)
@@ -132,8 +133,9 @@ class Instant:
                 parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
                 outputs[..., rows] = parts[..., 0, :]
             if active.size:
-                active += (projection > 0).astype(float) @ self.setting.membership[:, rows].T
-        return outputs, active
+                # whole numbers, which add up exactly in any order: a share of 1 is exactly 1
+                active += (projection > 0).astype(float) @ counts[:, rows].T
+        return outputs, active / np.maximum(counts.sum(axis=1), 1.0)
 
     @cached_property
     def outputs(self) -> Floats:

@@ -57,11 +57,7 @@ def neuron_alignment(instant: Instant) -> Floats:
     captured = capture_sets(setting.problem)
     neurons = np.flatnonzero(captured >= 0)
     # reduced samples count as often as they stand for samples of the cluster
-    counts = (
-        setting.membership
-        * np.bincount(setting.problem.sample_cluster[setting.problem.sample_cluster >= 0], minlength=4)[:, None]
-    )
-    on, off = counts[captured[neurons]], counts[captured[neurons] ^ 1]
+    on, off = (setting.cluster_counts[cluster] for cluster in (captured[neurons], captured[neurons] ^ 1))
     right = sum(
         (np.where(active[..., neurons, :], on[:, rows], off[:, rows])).sum(axis=(-2, -1))
         for rows, active in active_pairs(instant)

@@ -32,10 +32,13 @@ def large(monkeypatch):
     monkeypatch.setattr(plan, "SMALL", 4 * 24 * 12 * 6 - 1)
 
 
-def test_a_small_smooth_problem_needs_no_compiling(small):
+def test_a_small_smooth_problem_takes_the_engine_that_does_not_compile_for_every_run(small):
     found = chosen(small())
     assert (found.engine, found.solver, found.coordinates) == ("numba", "dopri5", "polar")
-    assert found.reasons[0] == "engine numba: 0.00691 Mflop per evaluation is little, and there is nothing to compile"
+    assert found.reasons[0] == (
+        "engine numba: 0.00691 Mflop per evaluation is little; "
+        "the engine's code is compiled once for a machine, a minute or two, not for every run"
+    )
     assert found.reasons[1] == "solver dopri5: order 5 is cheaper down to rtol = 1e-06"
     assert found.warnings == ()
 

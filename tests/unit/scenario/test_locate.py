@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import flowsim
 from flowsim.scenario.source import Source, locate
 
 TEXT = """\
@@ -72,6 +73,13 @@ e = 1                  # 28
 )
 def test_a_key_is_found_on_its_line(path, line):
     assert locate(TEXT)[path] == line
+
+
+def test_a_sweep_of_a_thousand_points_has_a_line_for_each():
+    """tree-sitter 0.26.0 ended the interpreter on 250 of them."""
+    points = "".join(f'  {{ seed = {seed}, "data.noise.total" = 0.1 }},\n' for seed in range(1000))
+    scenario = flowsim.loads(f"[sweep]\npoints = [\n{points}]\n", name="a.toml")
+    assert scenario.source.place(("sweep", "points", 999, "seed")) == "a.toml:1002"
 
 
 def test_line_ends_of_windows_and_letters_beyond_ascii_count_as_others():
