@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 DEMO := build/demo
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-papers test-rounding lint docs bench clean
 
 demo: $(VENV)/.flowsim ## the quickstart scenario, end to end
 	mkdir -p $(DEMO)
@@ -12,8 +12,14 @@ demo: $(VENV)/.flowsim ## the quickstart scenario, end to end
 	$(BIN)/python -c "import xarray; print(xarray.open_dataset('$(DEMO)/quickstart.nc'))"
 	@echo "the results are in $(DEMO)/quickstart.nc; look again with: $(BIN)/flowsim show $(DEMO)/quickstart.nc"
 
-test: $(VENV)/.dev ## all tests
+test: $(VENV)/.dev ## all tests but those of the papers at full size
 	$(BIN)/python -m pytest -n auto
+
+test-papers: $(VENV)/.dev ## the papers at full size
+	$(BIN)/python -m pytest -n auto -m papers
+
+test-rounding: $(VENV)/.dev ## all tests as other processors round; ROUNDING="--short nehalem" for a choice
+	$(BIN)/python tests/rounding.py $(ROUNDING)
 
 lint: $(VENV)/.dev ## style, format, types
 	$(BIN)/ruff check .
