@@ -12,7 +12,17 @@ import pytest
 import flowsim
 from flowsim.engine import choose
 from flowsim.engine.diffrax.integrator import DiffraxIntegrator
+from flowsim.engine.diffrax.stepper import Stepper
 from flowsim.problem import build, reduce
+
+KINDS = {
+    "polar": {},
+    "kvaerno5": {"flow__solver": "kvaerno5"},
+    "rkc2": {"flow__solver": "rkc2"},
+    "mlp": {"model": {"kind": "mlp", "widths": [6, 5], "activation": "tanh"}, "init__scale": 0.3},
+    "loss clock": {"loss__kind": "exponential", "flow__clock": "loss"},
+    "going over": {"loss__kind": "exponential", "flow__until": {"loss": 1e-30}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +73,20 @@ def test_chunks_compile_once(small):
     before = advance._cache_size(), interpolate._cache_size()
     flowsim.run(small(observe__times=30, seed=1, flow__until={"time": 20.0}))
     assert (advance._cache_size(), interpolate._cache_size()) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_restored_carry_goes_on_in_the_program_that_it_came_from(small, kind):
+    # a tolerance of no other test: their programs stay compiled
+    scenario = small(**KINDS[kind], flow__rtol=3.21e-5)
+    reduced = reduce(build(scenario))
+    integrator = DiffraxIntegrator(scenario, reduced, choose(scenario, reduced))
+    carries = [integrator.begin()]
+    for _ in range(2):
+        carries.append(integrator.advance(carries[-1], np.inf, attempts=1000))
+    went_over = carries[0].times is None and carries[-1].times is not None
+    assert went_over == (kind == "going over")
+    compiled = Stepper.advance._cache_size(), Stepper.go_over._cache_size()
+    for carry in carries:
+        integrator.advance(integrator.restore(integrator.save(carry)), np.inf, attempts=2)
+    assert (Stepper.advance._cache_size(), Stepper.go_over._cache_size()) == compiled
