@@ -171,9 +171,10 @@ def test_batches_come_from_the_seed(small):
 
 
 def test_the_gradients_of_an_epoch_s_batches_average_to_the_whole_gradient(small):
-    # a step so small that nothing moves in an epoch: then three batches of 8 are a step of three times the size
-    one = {"method": "gradient_descent", "step": 3e-9, "iterations": 1}
-    three = {"method": "sgd", "step": 1e-9, "iterations": 3, "batch": 8}
+    # a step so small that hardly anything moves in an epoch: then three batches of 8 are a step of three times the size,
+    # but for a part of order `step`, and for eps/step, as a move is told from weights of order 1
+    one = {"method": "gradient_descent", "step": 3e-8, "iterations": 1}
+    three = {"method": "sgd", "step": 1e-8, "iterations": 3, "batch": 8}
     start = flowsim.build(small(init__scale=0.5)).hidden
     whole, epoch = (final_weights(flowsim.run(small(init__scale=0.5, flow=flow)))[0] - start for flow in (one, three))
     np.testing.assert_allclose(epoch, whole, rtol=0, atol=1e-6 * np.abs(whole).max())

@@ -54,7 +54,8 @@ def test_mixed_precision_keeps_a_tolerance_that_float32_products_can_give(small,
     mixed = flowsim.run(small(flow__rtol=1e-5, flow__precision="mixed", **options)).dataset
     assert mixed["cosine"].dtype == np.float64
     np.testing.assert_allclose(mixed["direction"], exact["direction"], atol=1e-5)
-    np.testing.assert_allclose(mixed["log_norm"], exact["log_norm"], atol=1e-3)
+    # a relative error of rtol in each of some 400 steps
+    np.testing.assert_allclose(mixed["log_norm"], exact["log_norm"], atol=4e-3)
     # it is another computation: the products' rounding shows
     assert np.abs(mixed["log_norm"] - exact["log_norm"]).max() > 1e-9
 

@@ -22,7 +22,8 @@ def law(x):
 @given(st.floats(-SURE, SURE))
 def test_share_and_density_are_exact_to_rounding(x):
     share, density = law(x)
-    assert share == pytest.approx(norm.cdf(x), abs=1e-15)
+    # some ten roundings of numbers up to 1, in either formula
+    assert share == pytest.approx(norm.cdf(x), abs=2e-15)
     assert density == pytest.approx(norm.pdf(x), abs=2e-15)
     # in the tails, too, digits are kept
     assert share == pytest.approx(norm.cdf(x), rel=1e-9)

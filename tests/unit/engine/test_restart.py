@@ -62,7 +62,7 @@ def test_a_saved_carry_goes_on_to_the_last_bit(small, kind):
     # how many steps there are differs between machines: the first ones' errors are mere rounding, and choose later sizes
     assert len(saved) > 4
     report, end = integrator.report(carry), integrator.now(carry)
-    for arrays in saved:
+    for arrays in saved[:: max(len(saved) // 10, 1)]:
         again = integrator.advance(integrator.restore(arrays), np.inf, attempts=10_000)
         assert integrator.report(again) == report
         for name, array in vars(integrator.now(again)).items():

@@ -18,6 +18,8 @@ def limits() -> set[int]:
 def three_threads():
     with one_blas_thread():  # all libraries are loaded now
         pass
+    if not limits():
+        pytest.skip("a BLAS whose threads nobody can count, such as Apple's")
     with threadpool_limits(3, user_api="blas"):
         assert limits() == {3}
         yield

@@ -199,15 +199,17 @@ def value(name: str, setting, snapshot):
 def test_observables_are_scaled_not_lost_at_a_scale_of_1e_minus_300(small, setting_of, moved):
     usual, tiny = (setting_of(small(init__scale=scale)) for scale in (1e-3, 1e-300))
     for name in ("cosine", "active_fraction", "balance_drift"):
+        # logarithms near -690 have an eps of 1e-13
         np.testing.assert_allclose(
-            value(name, tiny, moved(tiny, 1.0)), value(name, usual, moved(usual, 1.0)), rtol=1e-12
+            value(name, tiny, moved(tiny, 1.0)), value(name, usual, moved(usual, 1.0)), rtol=1e-11
         )
     shift = 2 * 297 * np.log(10)
     for name in ("log_cluster_mass", "log_void_mass"):
         np.testing.assert_allclose(
             value(name, tiny, moved(tiny, 1.0)), value(name, usual, moved(usual, 1.0)) - shift, rtol=1e-12
         )
-    np.testing.assert_array_equal(value("loss", tiny, moved(tiny, 0.0)), 0.5)
+    # the weights of 24 samples add up to 1 but for n eps
+    np.testing.assert_allclose(value("loss", tiny, moved(tiny, 0.0)), 0.5, rtol=1e-14)
 
 
 def test_a_sample_that_occurs_often_counts_as_often(on_table, setting_of, moved):

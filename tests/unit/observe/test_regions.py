@@ -10,6 +10,7 @@ import flowsim
 from flowsim.observe import OBSERVABLES, Instant, Setting
 from flowsim.observe.xor import C0, capture_sets, is_xor
 from flowsim.problem import reduce
+from flowsim.problem.data.clusters import frame
 
 NAMES = [
     "margin_gap",
@@ -50,7 +51,7 @@ def xor(tmp_path_factory):
 
     def make(norm: float = 1.0, **overrides) -> flowsim.Scenario:
         folder = tmp_path_factory.mktemp("xor")
-        axes = np.linalg.qr(np.random.default_rng(1).standard_normal((12, 2)))[0].T
+        axes = frame(2, 12, None, np.random.default_rng(1))
         np.save(folder / "centers.npy", norm * np.array([axes[0], -axes[0], axes[1], -axes[1]]))
         changed = {key.replace("__", "."): value for key, value in overrides.items()}
         return flowsim.loads(XOR, folder=folder, overrides=changed)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import flowsim
+from flowsim.problem.data.clusters import frame
 
 GIVEN = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]])
 
@@ -34,6 +35,18 @@ def test_a_random_frame_has_no_preferred_direction(small):
     np.testing.assert_allclose(mean, 2 / 3 * np.eye(3), atol=0.1)
     # and no preferred sign
     np.testing.assert_allclose(np.mean(frames, axis=0), 0, atol=0.2)
+
+
+def test_a_random_frame_is_the_same_whatever_signs_lapack_gives_its_columns(monkeypatch):
+    qr, signs = np.linalg.qr, np.array([1.0, -1.0, -1.0, 1.0])
+
+    def otherwise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        columns, triangle = qr(matrix)
+        return columns * signs, signs[:, None] * triangle
+
+    before = frame(4, 12, None, np.random.default_rng(0))
+    monkeypatch.setattr(np.linalg, "qr", otherwise)
+    np.testing.assert_array_equal(frame(4, 12, None, np.random.default_rng(0)), before)
 
 
 @pytest.mark.parametrize("cosine", [-0.33, 0.0, 0.09, 0.9])

@@ -87,7 +87,8 @@ def test_the_binary_classifiers_of_several_outputs(seed, size):
     outputs = size * np.random.default_rng(seed).standard_normal((6, 4))
     label = np.array([1, 1, -1, -1])
     probability = li_2025.binary_probability(outputs, label)
-    assert (np.abs(probability) <= 1).all()
+    # a sum over another: 4 eps
+    assert (np.abs(probability) <= 1 + 1e-15).all()
     if size < 100:
         softmax = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
         np.testing.assert_allclose(probability, softmax[:, :2].sum(axis=1) - softmax[:, 2:].sum(axis=1), atol=1e-12)
