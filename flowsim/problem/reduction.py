@@ -171,8 +171,10 @@ def _span(inputs: Floats) -> Floats | None:
 
 def _clearly_independent(inputs: Floats) -> bool:
     """Whether the columns are linearly independent by a wide margin; a cheap test that spares most data the SVD."""
+    gram = inputs.T @ inputs
     try:
-        pivots = np.diag(np.linalg.cholesky(inputs.T @ inputs))
+        pivots = np.diag(np.linalg.cholesky(gram))
     except np.linalg.LinAlgError:
         return False
-    return bool(pivots.min() > 1e-5 * pivots.max())
+    # of dependent columns rounding leaves a pivot of root(eps/1e-4) times the longest one: far below this
+    return bool(pivots.min() > 1e-4 * np.sqrt(np.diag(gram).max()))

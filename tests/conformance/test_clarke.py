@@ -104,7 +104,8 @@ def test_sliding_pairs_stay_on_their_boundaries():
     run = flown(problem, np.linspace(0.5, 5.0, 10))
     inputs = np.column_stack([problem.inputs, np.ones(60)])
     cosine = run.hidden @ inputs.T / np.linalg.norm(run.hidden, axis=2)[..., None] / np.linalg.norm(inputs, axis=1)
-    assert np.abs(cosine[run.sliding]).max() < 1e-14
+    # what a product of so many entries is rounded by
+    assert np.abs(cosine[run.sliding]).max() < inputs.shape[1] * np.finfo(float).eps
 
 
 @BOTH

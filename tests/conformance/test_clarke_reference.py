@@ -38,7 +38,8 @@ def test_two_unlike_methods_agree(overrides):
     plain, rough = extrapolated(euler, problem, times, 1e-3 / 8)
     mean, error = with_error(averaged, problem, times, 1e-2)
     assert error.max() < 1e-4
-    assert distance(plain, mean).max() < max(rough.max(), 2e-4)
+    # the estimate is as large as the error, not above it: both are the step times chatter's phases, which rounding moves
+    assert distance(plain, mean).max() < max(2 * rough.max(), 2e-4)
     assert mean.sliding[-1].any()
     np.testing.assert_array_equal(mean.output == problem.output, not problem.trained_output)
 

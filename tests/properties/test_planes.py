@@ -25,7 +25,9 @@ def check(inputs: np.ndarray) -> None:
         members = found.member[begin:end]
         np.testing.assert_array_equal(members, np.flatnonzero(found.plane == h))
         assert found.first[h] in members
-        assert np.linalg.norm(inputs[found.first[h]]) == np.linalg.norm(inputs[members], axis=1).max()
+        norm = np.linalg.norm(inputs, axis=1)
+        # norms differ by d eps with the order of their sums: of equally long samples any may stand for the plane
+        assert norm[found.first[h]] >= norm[members].max() * (1 - inputs.shape[1] * np.finfo(float).eps)
 
 
 @given(seed=seeds, dimension=dimensions, directions=st.integers(1, 4), samples=st.integers(1, 20))

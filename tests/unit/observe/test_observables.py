@@ -220,6 +220,17 @@ def test_a_sample_that_occurs_often_counts_as_often(on_table, setting_of, moved)
     np.testing.assert_array_equal(value("active_fraction", setting, start), expected)
 
 
+def test_where_all_samples_of_a_cluster_are_active_the_fraction_is_exactly_1(on_table, setting_of, moved):
+    # clusters of 1, 2, 3, … samples: 1/49 added up 49 times is less than 1
+    cluster = np.repeat(np.arange(60), np.arange(1, 61))
+    table = {"x": 1.0 + np.arange(len(cluster))[:, None], "y": np.ones(len(cluster)), "cluster": cluster}
+    setting = setting_of(on_table(table))
+    positive = setting.problem.hidden > 0
+    assert positive.any()
+    found = value("active_fraction", setting, moved(setting, 0.0))
+    np.testing.assert_array_equal(found, np.broadcast_to(positive, found.shape))
+
+
 def test_logarithmic_companions_are_logarithms(small, setting_of, moved):
     setting = setting_of(small())
     snapshot = moved(setting, 1.0)
