@@ -178,11 +178,10 @@ class Search:
         degree = network.activation.degree
         if network.activation.inactive_slope != 0 or degree is None:
             return rows, least
-        convex = network.weight > 0
+        convex = np.flatnonzero(network.weight > 0)
         most = float(-network.weight[concave] @ self._concave_response(box.high))
         with np.errstate(over="ignore"):  # neurons of next to no weight: without a bound
             highest = (most / network.weight[convex]) ** (1 / degree)
-        convex = np.flatnonzero(convex)
         reached = min(self.upper, self.reach) * np.linalg.norm(network.direction[convex], axis=1)
         inside = highest < self.s[convex] + reached
         bounded = convex[inside]
