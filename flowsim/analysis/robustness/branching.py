@@ -16,7 +16,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .classifier import TwoLayer
-from .projection import nearer, shortest_step
+from .projection import OVERSHOOT, ROUNDING, SHAVED, nearer, shortest_step
 
 #: Tangent planes for one box, at most.
 CUTS = 100
@@ -41,7 +41,7 @@ def radius(network: TwoLayer, x: Floats, tolerance: float, boxes: int) -> tuple[
         if not waiting or waiting[0][0] >= search.upper * (1 - tolerance):
             break
         least, _, box = heappop(waiting)
-        bound, parts = search.divide(box)
+        bound, parts = search.divide(box, tolerance)
         bound = max(bound, least)
         if bound >= search.upper * (1 - tolerance) or not parts:
             closed = min(closed, bound)
@@ -87,12 +87,15 @@ class Search:
             # with no convex neuron active the network is <= 0, often 0 and flat, which no tangent shows
             convex = network.weight > 0
             step, least = shortest_step(-network.direction[convex], s[convex])
-            found.upper = min(found.upper, float(np.linalg.norm(step)) if np.isfinite(least) else np.inf)
+            length = float(np.linalg.norm(step))
+            if np.isfinite(least) and (s[convex] + network.direction[convex] @ step <= SHAVED * length).all():
+                found.upper = min(found.upper, length)
         return found
 
     def look(self, step: Floats) -> None:
         """A step across the boundary, if this one, or one near it, is."""
-        self.upper = min(self.upper, nearer(self.network, self.x, step)[0])
+        if np.isfinite(step).all():
+            self.upper = min(self.upper, nearer(self.network, self.x, step)[0])
 
     def shrunk(self, box: Box) -> Box:
         """What is left of it within the least radius known."""
@@ -100,21 +103,25 @@ class Search:
         s = self.s[self.concave]
         return Box(np.maximum(box.low, s - within), np.minimum(box.high, s + within))
 
-    def divide(self, box: Box) -> tuple[float, list[Box]]:
+    def divide(self, box: Box, tolerance: float) -> tuple[float, list[Box]]:
         """(a lower bound of the radius in this box, the parts that have to be looked at; none where the bound is exact)"""
         box = self.shrunk(box)
         if (box.low > box.high).any():
             return np.inf, []
         bound, step = self._relaxed(box)
-        if bound >= min(self.upper, self.reach) or not np.isfinite(step).all():
+        if bound >= min(self.upper, self.reach):
             return bound, []
         self.look(step)
         at = np.clip((self.s + self.network.direction @ step)[self.concave], box.low, box.high)
+        negligible = ROUNDING * float(np.abs(self.network.weight) @ np.abs(self._response(self.s)))
+        if self._above(box, at).max(initial=0.0) <= negligible:
+            # the step ends at the boundary, but straight on from there, as at an edge, the sign may stay
+            self.look(self._relaxed(box, OVERSHOOT * float(self.network.value(self.x[None])[0]))[1])
+            at = (box.low + box.high) / 2
         gap = self._above(box, at)
-        worst = int(gap.argmax()) if len(gap) else 0
-        scale = np.abs(self.network.weight) @ np.abs(self._response(self.s))
-        if not len(gap) or gap[worst] <= 1e-15 * scale:
+        if bound >= self.upper * (1 - tolerance) or gap.max(initial=0.0) <= negligible:
             return bound, []
+        worst = int(gap.argmax())
         return bound, _halves(box, worst, float(at[worst]), self.network.activation.degree == 1)
 
     def _response(self, s: Floats) -> Floats:
@@ -136,38 +143,55 @@ class Search:
         weight = -self.network.weight[self.concave]
         return weight * (low + slope * (at - box.low) - self._concave_response(at))
 
-    def _relaxed(self, box: Box) -> tuple[float, Floats]:
-        """(a lower bound of the distance of the points of the box at which the convex bound is <= 0, the step to there)"""
+    def _relaxed(self, box: Box, beyond: float = 0.0) -> tuple[float, Floats]:
+        """(a lower bound of the distance of the box's points at which the convex bound is <= -beyond, the step to there)"""
         network, concave = self.network, self.concave
         low, slope = self._chords(box)
-        directions, s = network.direction[concave], self.s[concave]
-        rows, least = [directions, -directions], [box.low - s, s - box.high]
-        weight = np.where(network.weight > 0, network.weight, 0.0)
-        pull, constant = (
-            (network.weight[concave] * slope) @ directions,
-            network.weight[concave] @ (low + slope * (s - box.low)),
-        )
-        bound, step, size = 0.0, np.zeros_like(self.x), float(self.network.value(self.x[None])[0])
+        weight, pull = np.where(network.weight > 0, network.weight, 0.0), network.weight[concave] * slope
+        rows, least = self._sides(box)
+        step, bound = shortest_step(rows, least)
         for _ in range(CUTS):
+            if bound >= self.upper:
+                break
             pre = self.s + network.direction @ step
             response, steepness = network.activation.response(pre, network.log_norm, np)
-            value = weight @ response + constant + pull @ step
-            if value <= 1e-16 * size and bound > 0:
+            terms = np.append(weight * response, network.weight[concave] * (low + slope * (pre[concave] - box.low)))
+            value = float(terms.sum()) + beyond
+            if value <= ROUNDING * float(np.abs(terms).sum()):
                 break
-            gradient = (weight * steepness) @ network.direction + pull
-            rows.append(-gradient[None])
-            least.append(np.array([value - gradient @ step]))
-            step, found = shortest_step(np.concatenate(rows), np.concatenate(least))
-            bound = max(bound, found)
-            if not np.isfinite(found) or bound >= self.upper:
+            gradient = (weight * steepness) @ network.direction + pull @ network.direction[concave]
+            rows, least = np.vstack([rows, -gradient]), np.append(least, value - gradient @ step)
+            further, found = shortest_step(rows, least)
+            # a cut makes the step longer: where it does not, the rest is rounding, and more cuts that are nearly the same
+            # would spoil the step
+            if found <= bound:
                 break
+            step, bound = further, found
         return bound, step
+
+    def _sides(self, box: Box) -> tuple[Floats, Floats]:
+        """Rows and what they are at least: the box, and where k is 0 on one side, each convex neuron alone is no more than
+        all of the concave ones. Near to where all are 0 tangents would get there slowly."""
+        network, concave = self.network, self.concave
+        directions, s = network.direction[concave], self.s[concave]
+        rows, least = np.vstack([directions, -directions]), np.concatenate([box.low - s, s - box.high])
+        degree = network.activation.degree
+        if network.activation.inactive_slope != 0 or degree is None:
+            return rows, least
+        convex = np.flatnonzero(network.weight > 0)
+        most = float(-network.weight[concave] @ self._concave_response(box.high))
+        with np.errstate(over="ignore"):  # neurons of next to no weight: without a bound
+            highest = (most / network.weight[convex]) ** (1 / degree)
+        reached = min(self.upper, self.reach) * np.linalg.norm(network.direction[convex], axis=1)
+        inside = highest < self.s[convex] + reached
+        bounded = convex[inside]
+        return np.vstack([rows, -network.direction[bounded]]), np.append(least, self.s[bounded] - highest[inside])
 
 
 def _halves(box: Box, neuron: int, at: float, kinked: bool) -> list[Box]:
     """The box divided at the kink, or else where the chord is off, but not too near to an end."""
     low, high = float(box.low[neuron]), float(box.high[neuron])
-    cut = 0.0 if kinked else min(max(at, low + 0.2 * (high - low)), high - 0.2 * (high - low))
+    cut = 0.0 if kinked and low < 0 < high else min(max(at, low + 0.2 * (high - low)), high - 0.2 * (high - low))
     first, second = box.high.copy(), box.low.copy()
     first[neuron] = second[neuron] = cut
     return [Box(box.low, first), Box(second, box.high)]

@@ -8,8 +8,10 @@ from scipy.optimize import nnls
 from ...problem.data.samples import Floats
 from .classifier import Classifier
 
-#: What rounding may have added, relative to a distance.
-SHAVED = 1e-9
+#: What rounding may have added, relative to a distance and to the sum of all terms of a value.
+SHAVED, ROUNDING = 1e-9, 1e-14
+#: Rows contradict each other where weights prove that nothing is within so many times the furthest of them.
+NOWHERE = 1e6
 #: Tries per step towards a nearer point of the boundary; the way to it is divided so often into so many parts.
 POLISHINGS, DIVISIONS, PARTS = 30, 9, 64
 #: A step that ends at the boundary is followed a little further, and tangent planes are crossed by so much of the value.
@@ -21,7 +23,8 @@ def shortest_step(rows: Floats, least: Floats) -> tuple[Floats, float]:
 
     rows (k, d), least (k,). Least-distance programming by non-negative least squares (Lawson & Hanson, chapter 23); any
     weights u >= 0 of the rows prove |delta| >= <least, u>/|rows^T u|. Where nothing satisfies all of them the bound is inf
-    and delta is not a number.
+    and delta is not a number. Of many rows that are nearly the same, rounding may leave delta and the bound far from their
+    best: the bound is proven all the same.
     """
     if not (least > 0).any():
         return np.zeros(rows.shape[1]), 0.0
@@ -34,11 +37,12 @@ def shortest_step(rows: Floats, least: Floats) -> tuple[Floats, float]:
     least = least / scale
     weights, _ = nnls(np.column_stack([rows, least]).T, np.append(np.zeros(rows.shape[1]), 1.0))
     combined, bound = weights @ rows, weights @ least
+    size = float(np.linalg.norm(combined) + ROUNDING * weights.sum())
+    proven = float(bound - ROUNDING * weights @ np.abs(least)) * (1 - SHAVED)
     remainder = 1 - bound
-    if remainder <= 1e-13:
+    if remainder <= NOWHERE**-2 and size * NOWHERE <= proven:
         return np.full(rows.shape[1], np.nan), np.inf
-    size = np.linalg.norm(combined)
-    return scale * combined / remainder, float(scale * bound / size * (1 - SHAVED)) if size > 0 else 0.0
+    return scale * combined / max(remainder, NOWHERE**-2), float(scale * proven / size) if size > 0 else 0.0
 
 
 def on_the_way(classifier: Classifier, x: Floats, step: Floats) -> float:

@@ -20,7 +20,7 @@ KINDS = {
     "relu_power": ReluPower(activation="relu_power", degree=2.0),
     "tanh": Tanh(activation="tanh"),
 }
-#: Of a value of order 1, which BLAS sums in another order where other samples stand beside it.
+#: Of a value's terms, which BLAS sums in another order where other samples stand beside it.
 ROUNDING = 1e-13
 ALL = [*ATTACKS, STRONG]
 
@@ -40,6 +40,15 @@ def target(classifier, seed: int, samples: int, features: int, norm: str = "l2")
     return Target.of(
         classifier, x, np.where(label == 0, 1, label), goals[known], side[known], random.standard_normal(features), norm
     )
+
+
+def rounding(aim: Target, move: np.ndarray) -> np.ndarray:
+    """(n,): what rounding may change in the margin of a network after a move"""
+    network, at = aim.classifier, aim.x + move
+    assert isinstance(network, TwoLayer)
+    size = np.linalg.norm(at, axis=1)[:, None] * np.linalg.norm(network.direction, axis=1) + np.abs(network.offset)
+    response, slope = network.activation.response(size, network.log_norm, np)
+    return ROUNDING * (response + slope * size) @ np.abs(network.weight)
 
 
 def options(seed: int = 0, steps: int = 20) -> Options:
@@ -63,7 +72,7 @@ def test_what_holds_of_every_attack(seed, kind, norm, neurons, features):
         hit = np.isfinite(one.size)
         size = aim.norm.size(one.closest)
         # a success is real, and of the size it says
-        assert (aim[hit].margin(one.closest[hit]) <= ROUNDING).all(), name
+        assert (aim[hit].margin(one.closest[hit]) <= rounding(aim[hit], one.closest[hit])).all(), name
         np.testing.assert_allclose(size[hit], one.size[hit], atol=1e-12)
         # what it loses at a radius is within that radius, and is lost at all larger ones
         lost = ~one.withstands
@@ -85,6 +94,8 @@ def test_on_linear_classifiers_the_attacked_radius_is_the_exact_one(seed, featur
     linear = TwoLayer.of(hidden, random.standard_normal(4), output, activation)
     slope = output @ hidden
     x = random.standard_normal((6, features))
+    # nearer to the boundary than this, the radius has not the digits that are compared
+    x = x[np.abs(linear.value(x)) > 1e-5 * (np.abs(output) @ np.linalg.norm(hidden, axis=1))]
     label = np.sign(linear.value(x))
     across = x - 3 * (linear.value(x) / (slope @ slope))[:, None] * slope
     goals = np.concatenate([x, across])
@@ -122,7 +133,8 @@ def test_on_small_random_networks_the_attack_is_within_2_percent_of_the_smallest
     found = attacked(aim, np.linspace(0, 6, 7), [STRONG], options(seed, steps=60))[STRONG]
     there = np.isfinite(exact)
     assert (found.size[there] <= 1.02 * exact[there]).all()
-    assert (aim.margin(found.closest)[np.isfinite(found.size)] <= 0).all()
+    hit = np.isfinite(found.size)
+    assert (aim.margin(found.closest) <= rounding(aim, found.closest))[hit].all()
 
 
 def mixture(samples: int, dimension: int = 400, noise: float = 0.1):

@@ -28,6 +28,17 @@ until = { time = 5.0 }
 """
 
 
+#: How far off the coefficients of the solver are.
+SOLVED = 1e-5
+
+
+def shares(exact: np.ndarray, penalty: float) -> tuple[float, float]:
+    """The least and the most of the shares of coefficients that half the penalty does not shrink to 0: one that is at it
+    but for the solver's error may be 0 or not."""
+    size = np.abs(exact)
+    return float((size > penalty / 2 + SOLVED).mean()), float((size > penalty / 2 - SOLVED).mean())
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.005, 3))
 def test_orthonormal_features_shrink_every_coefficient_by_half_the_penalty(seed, penalty):
@@ -37,9 +48,10 @@ def test_orthonormal_features_shrink_every_coefficient_by_half_the_penalty(seed,
     exact = atoms @ move
     shrunk = np.sign(exact) * np.maximum(np.abs(exact) - penalty / 2, 0)
     found = reconstructed(atoms, move, np.array([penalty]))[0]
-    assert found == pytest.approx(shrunk, abs=1e-5)
+    assert found == pytest.approx(shrunk, abs=SOLVED)
     share, residual = measured(atoms, move[None], np.array([penalty]))
-    assert share[0] == (shrunk != 0).mean()
+    fewest, most = shares(exact, penalty)
+    assert fewest <= share[0] <= most
     assert residual[0] == pytest.approx((np.minimum(np.abs(exact), penalty / 2) ** 2).sum(), abs=1e-4)
 
 
@@ -73,7 +85,8 @@ def test_of_a_linear_classifier_it_is_the_density_of_its_weights():
         exact = np.abs(problem.centers @ direction)
         for penalty in penalties:
             at = found.isel(snapshot=index).sel(penalty=penalty)
-            assert float(at["density"]) == pytest.approx((exact > penalty / 2).mean())
+            fewest, most = shares(exact, penalty)
+            assert fewest * (1 - 1e-12) <= float(at["density"]) <= most * (1 + 1e-12)  # a mean over samples
             assert float(at["residual"]) == pytest.approx((np.minimum(exact, penalty / 2) ** 2).sum(), abs=1e-4)
     own = flowsim.density(tree, 0.1, features="weights", penalties=[0.2], samples=20)
     assert own["density"].values[-1] == 1.0  # of a single feature, the weights themselves

@@ -68,6 +68,8 @@ def test_between_linear_classifiers_a_move_lowers_the_other_margin_by_its_produc
         own, other = (y * (test.inputs @ u) - radius * (unit @ u) for u in (w, v))
         for attack in ("fgm", "pgd"):
             at = found.sel(attack=attack, radius=radius)
+            # no sample is so near to the boundary that rounding could turn it
+            assert min(np.abs(own).min(), np.abs(other).min()) > 1e-9
             assert float(at["attacked_accuracy"]) == (own > 0).mean()
             assert float(at["transferred_accuracy"]) == (other > 0).mean()
             right = (y * (test.inputs @ w) > 0) & (y * (test.inputs @ v) > 0)
