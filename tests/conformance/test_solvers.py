@@ -131,15 +131,24 @@ until = { time = 600.0 }
 times = 2
 variables = ["log_norm", "cosine"]
 """
+SMALLER = {"data.dimension": 100, "data.samples": 400, "model.width": 30}
 
 
-def test_the_benchmark_s_accuracy():
-    reference = flowsim.run(flowsim.loads(BENCHMARK, overrides={"flow.engine": "diffrax", "flow.rtol": 1e-11})).dataset
+@pytest.mark.parametrize(
+    "size", [pytest.param({}, id="full", marks=pytest.mark.papers), pytest.param(SMALLER, id="smaller")]
+)
+def test_the_benchmark_s_accuracy(size):
+    def at(engine: str, rtol: float):
+        # tests run beside one another, and BLAS's threads wait for cores that are taken
+        with one_blas_thread():
+            return flowsim.run(
+                flowsim.loads(BENCHMARK, overrides={**size, "flow.engine": engine, "flow.rtol": rtol})
+            ).dataset
+
+    reference = at("diffrax", 1e-11)
     for engine in SOLVERS:
         for rtol, bound in ((1e-6, 1e-5), (1e-3, 2e-3)):
-            scenario = flowsim.loads(BENCHMARK, overrides={"flow.engine": engine, "flow.rtol": rtol})
-            with one_blas_thread():  # tests run beside one another, and BLAS's threads wait for cores that are taken
-                run = flowsim.run(scenario).dataset
+            run = at(engine, rtol)
             assert angles(run, reference).max() <= bound
             assert weight_error(run, reference) <= bound
             np.testing.assert_array_equal(

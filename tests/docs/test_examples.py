@@ -113,7 +113,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
+    """Pages about papers run what the papers did."""
+    return [pytest.mark.papers] if "papers" in page.parts else []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=of_a_paper(page)) for page in WITH_EXAMPLES],
+)
 def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
     for file in files.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())

@@ -46,6 +46,7 @@ def test_the_shipped_scenarios_are_the_paper_s_setting():
         assert flow.iterations == 1 + 1 / (4 * flow.step)
 
 
+@pytest.mark.papers
 def test_figure_1_has_every_clean_point_right_and_every_flipped_one_wrong(figure):
     run = figure.dataset
     assert run["clean_accuracy"][-1] == 1
@@ -53,6 +54,7 @@ def test_figure_1_has_every_clean_point_right_and_every_flipped_one_wrong(figure
     assert run["clean_accuracy"][0] < 0.9
 
 
+@pytest.mark.papers
 def test_neurons_of_figure_1_point_to_the_centres_of_their_sign(figure):
     final = abs(figure.dataset["cosine"].isel(time=-1)).values
     positive = figure.dataset["neuron_sign"].values > 0
@@ -60,6 +62,7 @@ def test_neurons_of_figure_1_point_to_the_centres_of_their_sign(figure):
     assert (final[~positive][:, 2:].max(axis=1) >= 0.999).mean() >= 0.9
 
 
+@pytest.mark.papers
 def test_what_figure_1_does_not_keep_of_the_claims_is_outside_of_what_they_assume(figure):
     found = figure["claims"].to_dataset()
     verdict = dict(zip(found["claim"].values, found["verdict"].values, strict=True))
@@ -69,6 +72,7 @@ def test_what_figure_1_does_not_keep_of_the_claims_is_outside_of_what_they_assum
     assert verdict["frei_2022.lemma_4_1.smallest_norm"] == "outside the assumptions"
 
 
+@pytest.mark.papers
 def test_the_flow_of_figure_1_ends_where_descent_does(figure):
     """At rtol 1e-3 and at the paper's size; neurons that cross the plane late are apart on the way."""
     flow = flowsim.run(flowsim.load(find("frei_2022/fig1_flow"), {"flow.rtol": 1e-3}))

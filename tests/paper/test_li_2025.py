@@ -1,6 +1,6 @@
 """Li et al. 2025, Section 6.1 and Appendix E.1: Figures 2a and 2b at the paper's size, and the flow beside them, smaller.
 
-The flows and the ablations, at full size, are run by hand: flowsim run scenarios/li_2025/fig2a_flow.toml.
+At the papers' size: make test-papers. The flows and the ablations are run by hand: flowsim run scenarios/li_2025/fig2a_flow.toml.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ def test_every_scenario_of_the_paper_is_named_here():
     }
 
 
+@pytest.mark.papers
 def test_figure_2a_every_neuron_is_the_average_of_its_class(averaging):
     end = averaging.to_dataset().isel(time=-1)
     own = end["neuron_sign"] == end["cluster_label"]
@@ -100,6 +101,7 @@ def test_figure_2a_every_neuron_is_the_average_of_its_class(averaging):
     assert end["accuracy"] == 1
 
 
+@pytest.mark.papers
 def test_the_loss_of_the_hundredth_iteration_is_that_before_its_update(averaging):
     loss = averaging.to_dataset()["loss"]
     assert loss.sizes["time"] == 101
@@ -107,6 +109,7 @@ def test_the_loss_of_the_hundredth_iteration_is_that_before_its_update(averaging
     assert float(loss[100]) == pytest.approx(0.168, abs=0.001)
 
 
+@pytest.mark.papers
 def test_figure_2b_every_neuron_is_the_centre_of_its_output(decoupling):
     end = decoupling.to_dataset().isel(time=-1)
     own = end["neuron_output"] == end["cluster"]
@@ -116,6 +119,7 @@ def test_figure_2b_every_neuron_is_the_centre_of_its_output(decoupling):
     assert end["accuracy"] == end["binary_accuracy"] == 1
 
 
+@pytest.mark.papers
 def test_figure_2a_keeps_every_claim_but_that_of_the_first_iterations(averaging):
     """Where few samples of a cluster activate a neuron at time 0, one update does not yet reach the others."""
     found = verdicts(averaging)
@@ -127,12 +131,14 @@ def test_figure_2a_keeps_every_claim_but_that_of_the_first_iterations(averaging)
     assert active[0].where(active[1] < 1).max() < 0.15
 
 
+@pytest.mark.papers
 def test_figure_2b_keeps_every_claim(decoupling):
     found = verdicts(decoupling)
     assert {name.partition(".")[0] for name in found} == {"theorem_4_7", "proposition_4_8", "lemma_5_1", "lemma_c_5"}
     assert set(found.values()) == {"holds"}
 
 
+@pytest.mark.papers
 def test_every_neuron_is_reassembled_from_its_coefficients(averaging, decoupling):
     for run in (averaging, decoupling):
         found = run["claims"].to_dataset()
@@ -163,6 +169,7 @@ def test_the_networks_of_figure_3_are_those_of_figure_2(name, of):
     assert scenario(name).model_dump(exclude=unlike) == scenario(of).model_dump(exclude=unlike)
 
 
+@pytest.mark.papers
 def test_figure_3_two_classes_lose_half_between_16_and_20_and_ten_classes_between_34_and_40(averaging, decoupling):
     """sqrt(d/k) = 17.5 and sqrt(d/2) = 39.2 without noise; at full size: flowsim run scenarios/li_2025/fig3_2class.toml."""
     few = {"attacks": ["pgd", "strong"], "samples": 100, "steps": 40}
