@@ -39,6 +39,13 @@ class Problem:
     cubic_decay: float = 0.0
     gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
 
+    def __repr__(self) -> str:
+        samples, features = self.inputs.shape
+        sizes = (
+            f"{samples} samples, {features} features, {len(self.centers)} clusters, {len(self.hidden_log_norm)} neurons"
+        )
+        return f"Problem: {sizes}"
+
     @property
     def inputs(self) -> Floats:
         """(n, d)"""

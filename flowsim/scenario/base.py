@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -27,17 +28,28 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     def written(self) -> dict[str, Any]:
-        """The keys and values of a TOML table that says this section, defaults included."""
-        fields = sorted(type(self).model_fields.items(), key=lambda field: field[0] not in TAGS)
-        values = {field.alias or name: getattr(self, name) for name, field in fields}
+        """The keys and values of a TOML table that says this section, defaults included. What `model_copy` has put there
+        under an unknown name is among them, for validation to refuse."""
+        names = _names(type(self))
+        values = {key: getattr(self, name) for name, key in names.items()}
+        values |= {name: value for name, value in self.__dict__.items() if name not in names}
         return {key: written(value) for key, value in values.items() if value is not None}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
 
 
+@cache
+def _names(section: type[Section]) -> dict[str, str]:
+    """Name of each field -> its key in TOML, in the order that they are written in."""
+    fields = sorted(section.model_fields.items(), key=lambda field: field[0] not in TAGS)
+    return {name: field.alias or name for name, field in fields}
+
+
 def written(value: Any) -> Any:
     """A value of a section as TOML has it."""
+    if value is None or isinstance(value, str | bool):
+        return value
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         return value.tolist()
     if isinstance(value, Section):

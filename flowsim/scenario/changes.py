@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
 from .base import Section, written
-from .explain import Problem, nearest, problems_in, section_at, words
+from .explain import Problem, nearest, problems_in, section_of, variants_at, words
 from .scenario import Scenario
 from .source import KeyPath, path_of
 
@@ -60,9 +60,9 @@ def changed(values: Mapping[str, Any], paths: Mapping[KeyPath, Any]) -> dict[str
             remove(after, path)
         else:
             assign(after, path, deepcopy(value), dict)
-    chosen = [path for path in paths if _is_choice(path, after) and _at(after, path) != _at(values, path)]
     if not any(_holds_choice(path, after) for path in paths):
         return after
+    chosen = [path for path in paths if _is_choice(path) and _at(after, path) != _at(values, path)]
 
     def leaves(problem: Problem) -> bool:
         if any(_within(problem.path, path) for path in paths):
@@ -72,29 +72,28 @@ def changed(values: Mapping[str, Any], paths: Mapping[KeyPath, Any]) -> dict[str
         asked = any(_within(read, path) for read in problem.reads for path in paths)
         return asked and says_default(after, problem.path)
 
-    return without(after, leaves)
+    return without(after, leaves)[0]
 
 
-def without(values: dict[str, Any], leaves: Callable[[Problem], bool]) -> dict[str, Any]:
-    """The values without the keys that validation refuses and that are to leave; other problems stay."""
-    values = deepcopy(values)
+def without(values: dict[str, Any], leaves: Callable[[Problem], bool]) -> tuple[dict[str, Any], Scenario | None]:
+    """The values without the keys that validation refuses and that are to leave, and the scenario that they then say; None
+    where other problems stay."""
     while True:
         try:
-            Scenario.model_validate(values)
+            return values, Scenario.model_validate(values)
         except ValidationError as error:
             problems = problems_in(error, values)
-        else:
-            return values
         leaving = {problem.path for problem in problems if _at(values, problem.path) is not None and leaves(problem)}
         if not leaving:
-            return values
+            return values, None
+        values = deepcopy(values)
         for path in leaving:
             remove(values, path)
 
 
 def says_default(values: Mapping[str, Any], path: KeyPath) -> bool:
     """Whether the value at a path is the one that its key has where it is not given."""
-    section, _ = section_at(path[:-1], values)
+    section = section_of(path[:-1], _at(values, path[:-1]))
     known = section.model_fields.get(str(path[-1])) if section else None
     if known is None or known.is_required():
         return False
@@ -170,17 +169,15 @@ def _within(path: KeyPath, other: KeyPath) -> bool:
     return path[: len(other)] == other
 
 
-def _is_choice(path: KeyPath, values: Any) -> bool:
+def _is_choice(path: KeyPath) -> bool:
     """Whether a key takes one of some words, as kinds do."""
-    _, family = section_at(path[:-1], values)
-    return any(
-        words(section.model_fields[path[-1]].annotation) for section in family if path[-1] in section.model_fields
-    )
+    fields = [section.model_fields.get(str(path[-1])) for section in variants_at(path[:-1])]
+    return any(words(field.annotation) for field in fields if field is not None)
 
 
 def _holds_choice(path: KeyPath, values: Any) -> bool:
     """Whether a key is a choice, or a whole table in which there may be one."""
-    return _is_choice(path, values) or isinstance(_at(values, path), dict | list)
+    return _is_choice(path) or isinstance(_at(values, path), dict | list)
 
 
 def _no_such(values: Mapping[str, Any], key: str) -> str:
@@ -188,7 +185,7 @@ def _no_such(values: Mapping[str, Any], key: str) -> str:
     path = path_of(key)
     if _at(values, path) is not None:
         return ""
-    _, family = section_at(path[:-1], values)
+    family = variants_at(path[:-1])
     names = sorted({known.alias or name for section in family for name, known in section.model_fields.items()})
     hint = nearest(str(path[-1]), names)
     return "" if path[-1] in names else f"unknown key; {hint}allowed: {', '.join(names)}"

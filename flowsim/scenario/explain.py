@@ -210,16 +210,19 @@ def _sections_at(location: KeyPath) -> tuple[list[type[Section]], list[type[Sect
     return chosen, family
 
 
-def section_at(path: KeyPath, raw: Any) -> tuple[type[Section] | None, list[type[Section]]]:
-    """(the section that stands at a written path, as far as its tags tell; all variants that its key admits)."""
+def variants_at(path: KeyPath) -> list[type[Section]]:
+    """All sections that may stand at a written path."""
     family: list[type[Section]] = [Scenario]
     for part in path:
-        inside = isinstance(raw, list if isinstance(part, int) else dict)
-        raw = raw[part] if inside and (isinstance(part, int) or part in raw) else {}
         if isinstance(part, str):
             fields = [section.model_fields[part] for section in family if part in section.model_fields]
             family = [model for field in fields for model in _models_in(field.annotation)]
-    return next((section for section in family if _is_told(section, raw)), None), family
+    return family
+
+
+def section_of(path: KeyPath, table: Any) -> type[Section] | None:
+    """That of the variants which the tags in a table name; None where they name none."""
+    return next((section for section in variants_at(path) if _is_told(section, table)), None)
 
 
 def _is_told(section: type[Section], table: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
@@ -444,12 +444,9 @@ class Scenario(Section):
         """
         from .changes import says_default, without
 
-        values = self.written()
-        values = without(values, lambda problem: says_default(values, problem.path))
-        try:
-            return _those_of(Scenario.model_validate(values).written(), values)
-        except ValidationError:
-            return values
+        written = self.written()
+        values, scenario = without(written, lambda problem: says_default(written, problem.path))
+        return values if scenario is None else _those_of(scenario.written(), values)
 
     def to_toml(self) -> str:
         """The same as text, which :func:`flowsim.loads` reads. It is what results store."""

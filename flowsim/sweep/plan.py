@@ -60,6 +60,10 @@ class Plan:
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
 
+    def __repr__(self) -> str:
+        axes = " x ".join(f"{axis.name} ({len(axis)})" for axis in self.axes)
+        return f"Plan: {len(self.points)} points: {axes}"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(axis) for axis in self.axes)
@@ -130,8 +134,8 @@ def plan(scenario: Scenario) -> Plan:
 
 
 def identity_of(scenario: Scenario) -> str:
-    """SHA-256 of a resolved scenario: of the values of all keys, those with defaults included, but for its title."""
-    values = {key: value for key, value in scenario.to_dict().items() if key not in ("title", "sweep")}
+    """SHA-256 of a resolved and validated scenario: of the values of all keys, defaults included, but for its title."""
+    values = {key: value for key, value in scenario.written().items() if key not in ("title", "sweep")}
     return hashlib.sha256(_canonical(values).encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import flowsim
 from flowsim.scenario.shipped import shipped
+from flowsim.sweep.plan import plan
 
 QUICK = shipped()["quickstart"]
 
@@ -121,6 +122,7 @@ def test_a_copy_says_its_own_values_and_has_no_text_of_another(quick):
     [
         ({"seed": -1}, "Scenario: seed: -1 is not allowed"),
         ({"flow": {"rtol": 3.0}}, "Scenario: flow.rtol: 3.0 is not allowed"),
+        ({"sed": 5}, 'Scenario: sed: unknown key; did you mean "seed"?'),
         ({"loss": 3}, "Scenario: loss: must be a table of keys, not 3"),
     ],
 )
@@ -239,6 +241,12 @@ def test_paths_start_where_they_did(tmp_path):
     scenario = flowsim.load(tmp_path / "a.toml")
     for changed in (scenario.replace({"model.width": 3}), scenario.model_copy(update={"seed": 2}).replace({"seed": 3})):
         assert len(flowsim.build(changed).inputs) == 4
+
+
+def test_a_problem_and_the_points_of_a_sweep_are_shown_in_a_line(quick):
+    assert repr(flowsim.build(quick)) == "Problem: 600 samples, 100 features, 6 clusters, 60 neurons"
+    swept = plan(quick.replace({"sweep": {"grid": {"seed": [0, 1], "model.width": [3, 4, 5]}}}))
+    assert repr(swept) == "Plan: 6 points: seed (2) x model.width (3)"
 
 
 def test_a_scenario_is_shown_in_a_few_lines(quick):
