@@ -106,6 +106,11 @@ def test_a_scenario_is_pickled_with_its_source(quick):
     assert (again, again.source_text) == (quick, quick.source_text)
 
 
+def test_a_whole_number_and_the_same_real_one_are_one_text(quick):
+    copied = quick.model_copy(update={"init": quick.init.model_copy(update={"scale": 1})})
+    assert copied.to_toml() == quick.replace({"init.scale": 1.0}).to_toml()
+
+
 # copies
 
 
