@@ -33,7 +33,7 @@ from flowsim.engine import make
 from flowsim.engine.threads import one_blas_thread
 from flowsim.engine.through import fly
 from flowsim.prepared import Prepared
-from flowsim.scenario import Scenario, with_seeds
+from flowsim.scenario import Scenario
 from flowsim.schedule import Schedule
 
 SCENARIO = """
@@ -154,7 +154,7 @@ class Flown:
 
 def main() -> None:
     options = _options()
-    scenario = with_seeds(flowsim.loads(SCENARIO, overrides={"flow.rtol": RTOL}), range(options.members))
+    scenario = flowsim.loads(SCENARIO, overrides={"flow.rtol": RTOL, "seed": list(range(options.members))})
     for line in _heading(scenario):
         print(line)
     with TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def main() -> None:
         flights = with_flights(scenario)
         say("flights as accurate as a mean error makes them")
         loose = with_flights(
-            with_seeds(flowsim.loads(SCENARIO, overrides={"flow.rtol": LOOSE}), range(options.members))
+            flowsim.loads(SCENARIO, overrides={"flow.rtol": LOOSE, "seed": list(range(options.members))})
         )
         separate = with_runs(options.runs, Path(folder)) * options.members
     members = _in_float64(Members.of, scenario)

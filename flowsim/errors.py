@@ -18,7 +18,7 @@ class Issue:
 
     key: dotted path, e.g. ``data.noise.total`` (empty for the file as a whole).
     message: what is wrong and what is allowed.
-    place: where it was written: ``file.toml:12`` or ``--set``; empty where unknown.
+    place: where it was written: ``file.toml:12``, or what set it, such as ``--set`` or ``Scenario``; empty where unknown.
     """
 
     key: str

@@ -22,6 +22,8 @@ class Prepared:
     """
 
     def __init__(self, scenario: Scenario, sibling: Prepared | None = None):
+        if sibling is None:
+            scenario = scenario.validated()
         member = scenario.members[0]
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)

@@ -18,7 +18,7 @@ from .errors import UsageError
 from .evaluation import evaluations
 from .prepared import Prepared
 from .results import attributes, check_writable, layout, status_attributes, write
-from .scenario import Scenario, with_seeds
+from .scenario import Scenario
 from .status import RUNNING, Status
 
 #: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
@@ -51,14 +51,14 @@ def run(
     prepared = Prepared(scenario)
     for warning in prepared.plan.warnings:
         warn(warning)
-    execute = ensemble.execute if scenario.is_ensemble else _execute
+    execute = ensemble.execute if prepared.scenario.is_ensemble else _execute
     with blas_threads(prepared.reduced.operations):
         return execute(prepared, output, resume, progress, warn)
 
 
 def run_ensemble(scenario: Scenario, seeds: Iterable[int], *arguments: Any, **options: Any) -> xr.DataTree:
     """Run a scenario once for each of the seeds; what follows them is as for :func:`flowsim.run`."""
-    return run(with_seeds(scenario, seeds), *arguments, **options)
+    return run(scenario.replace({"seed": list(seeds)}), *arguments, **options)
 
 
 def _execute(

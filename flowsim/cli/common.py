@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..scenario import Scenario, load, parse_assignment
+from ..scenario import Changes, Scenario, load_changed, parse_assignment
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,13 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         metavar="SECTION.KEY=VALUE",
         help="override a key, e.g. --set data.samples=100; may be repeated",
     )
+    parser.add_argument(
+        "--unset",
+        action="append",
+        default=[],
+        metavar="SECTION.KEY",
+        help="take a key out of the scenario, so that it has its default; may be repeated",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +37,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def read_scenario(options: argparse.Namespace) -> Scenario:
-    return load(options.scenario, dict(parse_assignment(text) for text in options.overrides))
+    overrides = dict(parse_assignment(text) for text in options.overrides)
+    return load_changed(options.scenario, Changes(overrides, options.unset, "--set", "--unset"))
 
 
 def is_sweep(result: str) -> bool:

@@ -39,6 +39,13 @@ class Problem:
     cubic_decay: float = 0.0
     gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
 
+    def __repr__(self) -> str:
+        samples, features = self.inputs.shape
+        sizes = (
+            f"{samples} samples, {features} features, {len(self.centers)} clusters, {len(self.hidden_log_norm)} neurons"
+        )
+        return f"Problem: {sizes}"
+
     @property
     def inputs(self) -> Floats:
         """(n, d)"""
@@ -151,9 +158,12 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
     sibling: the problem of the same scenario with another seed, where that was built before; files are not read again.
-    Raises ScenarioError where a file that the scenario names does not hold what it should, or where the arrays would not
-    fit into this machine's memory, and UsageError for an ensemble: each of its members has a problem of its own.
+    Raises ScenarioError where a copied scenario has values that are not valid, where a file that it names does not hold
+    what it should, or where the arrays would not fit into this machine's memory; and UsageError for an ensemble, each of
+    whose members has a problem of its own.
     """
+    if sibling is None:
+        scenario = scenario.validated()
     _check_memory(scenario)
     samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
     loss = LOSSES[scenario.loss.kind]

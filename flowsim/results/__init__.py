@@ -1,7 +1,7 @@
 """The Dataset of a run: its layout, where it comes from, its file."""
 
 from . import checkpoint, layout
-from .provenance import attributes, status_attributes
+from .provenance import attributes, scenario_attributes, status_attributes
 from .store import check_writable, open, opened, write, write_text, written_aside
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "layout",
     "open",
     "opened",
+    "scenario_attributes",
     "status_attributes",
     "write",
     "write_text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,11 +15,15 @@ from ..engine import Integrator, Snapshot
 from ..engine.rest import Rest
 from ..errors import UsageError
 from ..problem import Problem
-from ..scenario import Scenario, loads, referenced_files
+from ..scenario import Scenario, loads, referenced_files, toml
 from ..schedule import Schedule
 from .layout import data
 
 GROUP = "checkpoint"
+#: The keys that may differ between the parts of a run.
+BUDGET = re.compile(r"(flow|stage\[\d+\])\.(wall_time|until\.steps)")
+#: An error names at most so many keys.
+NAMED = 3
 #: What begins the names of what a stage began with.
 BEGAN = "began_"
 #: What begins the names of what tells whether a flow has come to rest.
@@ -107,18 +112,37 @@ def restore_ensemble(tree: xr.DataTree) -> float:
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
     """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
-    budgets: Any = {
-        "title": True,
-        "flow": {"wall_time": True, "until": {"steps"}},
-        "stage": {"__all__": {"wall_time": True, "until": {"steps"}}},
-    }
     made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
-    if made_by.model_dump(exclude=budgets) != scenario.model_dump(exclude=budgets):
-        raise UsageError(f"{output}: was made by another scenario; only flow.wall_time and flow.until.steps may differ")
+    there, here = _compared(made_by.to_dict()), _compared(scenario.to_dict())
+    different = [
+        f"{key} is {_told(there, key)} there and {_told(here, key)} here"
+        for key in {**here, **there}
+        if there.get(key) != here.get(key)
+    ]
+    if different:
+        named = "; ".join(different[:NAMED]) + (f"; and {len(different) - NAMED} more" * (len(different) > NAMED))
+        raise UsageError(
+            f"{output}: was made by another scenario: {named}; only flow.wall_time and flow.until.steps may differ"
+        )
     samples = data(scenario, problem)
     if samples is not None and not samples.equals(tree.children["data"].to_dataset(inherit=False)):
         files = " and ".join(map(str, referenced_files(scenario).values()))
         raise UsageError(f"{output}: {files} has changed since this run was begun")
+
+
+def _compared(values: Any, key: str = "") -> dict[str, Any]:
+    """Dotted key -> value, without title and budgets."""
+    if isinstance(values, dict):
+        inner = [(f"{key}.{name}" if key else name, value) for name, value in values.items()]
+    elif isinstance(values, list) and values and isinstance(values[0], dict):
+        inner = [(f"{key}[{index}]", value) for index, value in enumerate(values)]
+    else:
+        return {} if key == "title" or BUDGET.fullmatch(key) else {key: values}
+    return {name: leaf for inside, value in inner for name, leaf in _compared(value, inside).items()}
+
+
+def _told(values: Mapping[str, Any], key: str) -> str:
+    return toml.inline(values[key]) if key in values else "not set"
 
 
 def _saved(tree: xr.DataTree) -> xr.Dataset:

@@ -19,11 +19,10 @@ LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "n
 def attributes(
     scenario: Scenario, plan: Plan, status: Status, seconds: float, loss_clock_from: float | None = None
 ) -> dict[str, Any]:
-    """The root's attributes. `scenario` is the text that was run, overrides included; loss_clock_from: as in a report."""
+    """The root's attributes. loss_clock_from: as in a report."""
     return {
         "title": scenario.title,
-        "scenario": scenario.source.text,
-        "scenario_sha256": scenario.source.sha256,
+        **scenario_attributes(scenario),
         "seed": np.array(scenario.seeds) if scenario.is_ensemble else scenario.seed,
         "flowsim_version": version("flowsim"),
         "python_version": platform.python_version(),
@@ -42,6 +41,13 @@ def attributes(
         "wall_time": seconds,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def scenario_attributes(scenario: Scenario) -> dict[str, str]:
+    """The canonical text of what was run, its checksum, and the source with its comments where that says the same."""
+    text, source = scenario.to_toml(), scenario.source_text
+    told = {"scenario": text, "scenario_sha256": scenario.sha256}
+    return told | ({"scenario_source": source} if source not in ("", text) else {})
 
 
 def _method(scenario: Scenario) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What the user asked for: TOML in, one frozen and validated model out."""
 
+from .changes import Changes
 from .files import referenced_files
-from .load import load, loads, of_values, parse_assignment, with_seeds
+from .load import load, load_changed, loads, parse_assignment, read
 from .scenario import Scenario
 
-__all__ = ["Scenario", "load", "loads", "of_values", "parse_assignment", "referenced_files", "with_seeds"]
+__all__ = ["Changes", "Scenario", "load", "load_changed", "loads", "parse_assignment", "read", "referenced_files"]

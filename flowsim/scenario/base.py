@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -14,6 +15,9 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=1)]
 
+#: What tells the variants of a section apart comes first where a section is written.
+TAGS = ("kind", "activation", "shape", "method", "name")
+
 #: A TOML array that becomes an immutable tuple.
 as_tuple = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
@@ -23,8 +27,38 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    def written(self) -> dict[str, Any]:
+        """The keys and values of a TOML table that says this section, defaults included. What `model_copy` has put there
+        under an unknown name is among them, for validation to refuse."""
+        names = _names(type(self))
+        values = {key: getattr(self, name) for name, key in names.items()}
+        values |= {name: value for name, value in self.__dict__.items() if name not in names}
+        return {key: written(value) for key, value in values.items() if value is not None}
+
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
+
+
+@cache
+def _names(section: type[Section]) -> dict[str, str]:
+    """Name of each field -> its key in TOML, in the order that they are written in."""
+    fields = sorted(section.model_fields.items(), key=lambda field: field[0] not in TAGS)
+    return {name: field.alias or name for name, field in fields}
+
+
+def written(value: Any) -> Any:
+    """A value of a section as TOML has it."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return value.tolist()
+    if isinstance(value, Section):
+        return value.written()
+    if isinstance(value, Mapping):
+        return {str(key): written(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [written(item) for item in value]
+    return value
 
 
 class Broken(NamedTuple):

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import takewhile
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -52,8 +52,7 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         try:
             scenario = Scenario.model_validate(raw)
         except ValidationError as error:
-            details = _of_the_type_given(error.errors(include_url=False), raw)
-            problems = [problem for detail in details for problem in _translate(detail, raw)]
+            problems = problems_in(error, raw)
         else:
             problems = [Problem(path_of(key), message) for key, message in missing_files(scenario, source.folder)]
         found += [problem for problem in problems if not suspects & {problem.path, *problem.reads}]
@@ -63,6 +62,12 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         if remaining == raw:
             return found
         raw = remaining
+
+
+def problems_in(error: ValidationError, raw: dict[str, Any]) -> list[Problem]:
+    """What one validation of these values has found."""
+    details = _of_the_type_given(error.errors(include_url=False), raw)
+    return [problem for detail in details for problem in _translate(detail, raw)]
 
 
 def _of_the_type_given(details: Sequence[Any], raw: dict[str, Any]) -> list[Any]:
@@ -134,7 +139,9 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
             yield Problem((*path, *path_of(key)), message, frozenset((*path, *path_of(read)) for read in reads))
         return
     chosen, _ = _sections_at(location[:-1])
-    tags = frozenset((*path[:-1], _tag_of(section)[0]) for section in chosen)
+    tags = frozenset(
+        (*path[:-1], tag) for section in chosen for tag in {_tag_of(section)[0], "kind"} & section.model_fields.keys()
+    )
     if kind == "extra_forbidden":
         owners = _owners(location)
         yield Problem(path, f"only with {owners}", tags) if owners else Problem(path, _unknown_key(location))
@@ -146,7 +153,7 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     elif kind == "union_tag_not_found":
         yield Problem((*path, context["discriminator"].strip("'")), "must be a string")
     elif kind == "literal_error":
-        yield Problem(path, _not_an_option(given, _quoted_words(context["expected"])))
+        yield Problem(path, _not_an_option(given, _quoted_words(context["expected"])), tags)
     elif kind == "too_short":
         yield Problem(path, f"must have at least {context['min_length']}, not {context['actual_length']}")
     elif kind == "value_error":
@@ -201,6 +208,34 @@ def _sections_at(location: KeyPath) -> tuple[list[type[Section]], list[type[Sect
         else:
             chosen = [section for section in family if _tag_of(section)[1] == part] or chosen
     return chosen, family
+
+
+def variants_at(path: KeyPath) -> list[type[Section]]:
+    """All sections that may stand at a written path."""
+    family: list[type[Section]] = [Scenario]
+    for part in path:
+        if isinstance(part, str):
+            fields = [section.model_fields[part] for section in family if part in section.model_fields]
+            family = [model for field in fields for model in _models_in(field.annotation)]
+    return family
+
+
+def section_of(path: KeyPath, table: Any) -> type[Section] | None:
+    """That of the variants which the tags in a table name; None where they name none."""
+    return next((section for section in variants_at(path) if _is_told(section, table)), None)
+
+
+def _is_told(section: type[Section], table: Any) -> bool:
+    """Whether the tags in a table are those of the section."""
+    tags = {name: field for name, field in section.model_fields.items() if len(words(field.annotation)) == 1}
+    return isinstance(table, dict) and all(
+        table.get(name, field.default) == words(field.annotation)[0] for name, field in tags.items()
+    )
+
+
+def words(annotation: Any) -> tuple[Any, ...]:
+    """The words that a key admits; () where it admits anything else."""
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
 
 
 def _models_in(annotation: Any) -> list[type[Section]]:

@@ -129,6 +129,15 @@ class Flow(Section):
         None, description="seconds of wall time after which the run stops with what it has"
     )
 
+    def written(self) -> dict[str, Any]:
+        """Without the end of descent that `iterations` gives: another number of them is then another end."""
+        values = super().written()
+        step, iterations, until = self.step, self.iterations, values.get("until")
+        if step is None or iterations is None or not isinstance(until, dict):
+            return values
+        kept = {key: value for key, value in until.items() if key != "time" or value != step * iterations}
+        return {**{key: value for key, value in values.items() if key != "until"}, **({"until": kept} if kept else {})}
+
     @model_validator(mode="before")
     @classmethod
     def _end_of_descent(cls, raw: Any) -> Any:

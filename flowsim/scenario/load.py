@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,18 +12,40 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
+from . import toml
+from .changes import Changes, assign, remove
 from .explain import explain
 from .files import missing_files
 from .scenario import Scenario
-from .source import Source, locate
+from .source import KeyPath, Source, locate
 
 
-def load(path: str | PathLike[str], overrides: Mapping[str, Any] | None = None) -> Scenario:
+def load(
+    path: str | PathLike[str], overrides: Mapping[str, Any] | None = None, *, unset: Iterable[str] = ()
+) -> Scenario:
     """Read and validate a scenario file.
 
-    overrides: dotted key -> value, e.g. ``{"data.noise.total": 0.2}``; they become part of the scenario's text.
+    overrides: dotted key -> value, e.g. ``{"data.noise.total": 0.2}``; None, or a key in `unset`, takes the key out of the
+    file. Keys of a kind that an override leaves go with it, as in :meth:`flowsim.Scenario.replace`.
     Raises ScenarioError with every problem found, each with its file, line and key.
     """
+    return load_changed(path, Changes(overrides or {}, tuple(unset)))
+
+
+def loads(
+    text: str,
+    name: str = "",
+    folder: str | PathLike[str] = "",
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    unset: Iterable[str] = (),
+) -> Scenario:
+    """The same from TOML text; `name` is what messages call it, `folder` where relative paths start."""
+    return _loads(text, name, Path(folder), Changes(overrides or {}, tuple(unset)))
+
+
+def load_changed(path: str | PathLike[str], changes: Changes) -> Scenario:
+    """A scenario file with changes."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
@@ -33,45 +54,69 @@ def load(path: str | PathLike[str], overrides: Mapping[str, Any] | None = None) 
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a UTF-8 text file"
         raise ScenarioError([Issue("", f"cannot be read: {reason}", str(file))]) from None
-    return loads(text, name=str(file), folder=file.parent, overrides=overrides)
+    return _loads(text, str(file), file.parent, changes)
 
 
-def loads(
-    text: str, name: str = "", folder: str | PathLike[str] = "", overrides: Mapping[str, Any] | None = None
-) -> Scenario:
-    """The same from TOML text; `name` is what messages call it, `folder` where relative paths start."""
+def _loads(text: str, name: str, folder: Path, changes: Changes) -> Scenario:
     try:
-        raw = tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_syntax_issue(error, name, text)]) from None
-    return _validated(Source(text, name, Path(folder), locate(text)), raw, overrides or {})
+    return read_changed(values, Source(text, name, folder, locate(text)), changes)
 
 
-def of_values(values: dict[str, Any], folder: str | PathLike[str] = "") -> Scenario:
-    """The scenario with these values, as ``tomllib`` reads them; its text is written anew, without comments."""
-    import tomlkit
-
-    text = tomlkit.dumps(values)
-    return _validated(Source(text, "", Path(folder), locate(text)), values, {})
-
-
-def with_seeds(scenario: Scenario, seeds: Iterable[int]) -> Scenario:
-    """The scenario as an ensemble of these seeds, its text included. Raises ScenarioError where it cannot be one."""
-    return _validated(scenario.source, tomllib.loads(scenario.source.text), {"seed": list(seeds)})
-
-
-def _validated(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any]) -> Scenario:
-    if overrides:
-        source, raw = _override(source, raw, overrides)
+def read(values: Mapping[str, Any], source: Source) -> Scenario:
+    """The scenario that plain values say. Raises ScenarioError with every problem found, placed by the source."""
+    values = dict(values)
     try:
-        scenario = Scenario.model_validate(raw)
+        scenario = Scenario.model_validate(values)
         complete = not any(missing_files(scenario, source.folder))
     except ValidationError:
         complete = False
     if not complete:
-        raise ScenarioError(explain(raw, source))
-    scenario._source = source
+        raise ScenarioError(explain(values, source))
+    scenario._source = replace(source, values=values)
     return scenario
+
+
+def read_changed(values: Mapping[str, Any], source: Source, changes: Changes) -> Scenario:
+    """The same with changes, also of the source's text."""
+    paths = changes.paths()
+    if not paths:
+        return read(values, source)
+    after = changes.apply(values)
+    text = _edited(source.text, paths, after) if source.text else ""
+    return read(after, replace(source, text=text, changed={**source.changed, **changes.places}))
+
+
+def _edited(text: str, paths: Mapping[KeyPath, Any], after: Mapping[str, Any]) -> str:
+    """The text with its values changed to those after, its comments kept where that is possible."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    document = tomlkit.parse(text)
+    try:
+        for path, value in paths.items():
+            if value is not None:
+                assign(document, path, value, tomlkit.table)
+        for path in _surplus(tomllib.loads(tomlkit.dumps(document)), after):
+            remove(document, path)
+        edited = tomlkit.dumps(document)
+        kept = tomllib.loads(edited) == after
+    except (TOMLKitError, ValueError, LookupError, TypeError):
+        kept = False
+    return edited if kept else toml.dumps(after)  # tomlkit cannot insert everywhere
+
+
+def _surplus(values: Any, wanted: Any, path: KeyPath = ()) -> list[KeyPath]:
+    """Paths of the keys that are not wanted."""
+    if isinstance(values, dict) and isinstance(wanted, dict):
+        gone = [(*path, key) for key in values if key not in wanted]
+        return gone + [inner for key in wanted for inner in _surplus(values.get(key), wanted[key], (*path, key))]
+    if isinstance(values, list) and isinstance(wanted, list):
+        pairs = enumerate(zip(values, wanted, strict=False))
+        return [inner for index, (value, other) in pairs for inner in _surplus(value, other, (*path, index))]
+    return []
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -92,49 +137,3 @@ def _syntax_issue(error: tomllib.TOMLDecodeError, name: str, text: str) -> Issue
     if where.startswith("line "):
         line = int(where.removeprefix("line ").split(",")[0])
     return Issue("", f"not valid TOML: {what or message}", f"{name or 'scenario'}:{line}")
-
-
-def _override(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any]) -> tuple[Source, dict[str, Any]]:
-    """The source with its text changed and the values it then holds."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    values = deepcopy(raw)
-    for key, value in overrides.items():
-        _assign(values, key, _toml_value(key, value), dict)
-    document = tomlkit.parse(source.text)
-    try:
-        for key, value in overrides.items():
-            _assign(document, key, _toml_value(key, value), tomlkit.table)
-        text = tomlkit.dumps(document)
-        kept = tomllib.loads(text) == values
-    except (TOMLKitError, ValueError):
-        kept = False
-    if not kept:  # tomlkit cannot insert everywhere; then the comments are lost, the values are not
-        text = tomlkit.dumps(values)
-    changed = frozenset(tuple(key.split(".")) for key in overrides)
-    return replace(source, text=text, overridden=source.overridden | changed), values
-
-
-def _assign(table: Any, key: str, value: Any, new_table: Callable[[], Any]) -> None:
-    *parents, last = key.split(".")
-    for part in parents:
-        if part not in table:
-            table[part] = new_table()
-        table = table[part]
-        if not isinstance(table, MutableMapping):
-            raise ScenarioError([Issue(key, f"{part} is not a table", "--set")])
-    table[last] = value
-
-
-def _toml_value(key: str, value: Any) -> Any:
-    """The value in types that TOML has; NumPy's numbers and arrays become Python's."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(name): _toml_value(key, item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_toml_value(key, item) for item in value]
-    if isinstance(value, str | bool | int | float):
-        return value
-    raise ScenarioError([Issue(key, f"{value!r} is not a string, number, boolean, array or table", "--set")])

@@ -57,14 +57,14 @@ class Prelu(TwoLayer):
     """h = max(<w, x>, 0)^degree / |w|^(degree - 1)"""
 
     activation: Literal["prelu"] = "prelu"
-    degree: Degree = Field(3, description="p; 1 is ReLU")
+    degree: Degree = Field(3.0, description="p; 1 is ReLU")
 
 
 class ReluPower(TwoLayer):
     """h = max(<w, x>, 0)^degree"""
 
     activation: Literal["relu_power"]
-    degree: Degree = Field(3, description="p; 1 is ReLU")
+    degree: Degree = Field(3.0, description="p; 1 is ReLU")
 
 
 class Tanh(TwoLayer):

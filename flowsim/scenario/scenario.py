@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Annotated, Any
 
@@ -12,7 +13,8 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
-from .base import Broken, Section, Seed, as_tuple, refuse
+from . import toml
+from .base import TAGS, Broken, Section, Seed, as_tuple, refuse
 from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow, Stage
@@ -20,7 +22,7 @@ from .init import Gaussian, Init, Nudged
 from .loss import MARGIN_LOSSES, Loss
 from .model import Linear, Mlp, Model, NtkFeatures, Prelu, SymmetricRelu, TwoLayer
 from .observe import Observe
-from .source import Source, path_of
+from .source import PYTHON, Source, path_of
 from .sweep import Sweep
 
 #: Discriminators that a scenario may leave out, with the value they then have; that of a network's activation goes with
@@ -49,8 +51,18 @@ def class_problems(clusters: int, width: int) -> Iterator[str]:
         yield f"{width} neurons cannot be split evenly over the outputs of {clusters} clusters; use {choices}"
 
 
+#: What a scenario shows of itself in a few lines: section -> keys that tell kinds and sizes.
+SHOWN = {
+    "data": ("kind", "samples", "dimension", "path"),
+    "model": ("kind", "activation", "width", "depth", "widths"),
+    "init": ("shape", "scale"),
+    "loss": ("kind", "reduction"),
+    "flow": ("method", "step", "iterations", "until"),
+}
+
+
 class Scenario(Section):
-    """What the user asked for. Build one from a file with :func:`flowsim.load`."""
+    """What the user asked for. Build one from a file with :func:`flowsim.load`, or from a mapping of sections."""
 
     title: str = Field("", description="a line for plots and reports")
     seed: Seed | Annotated[tuple[Seed, ...], Field(min_length=1), as_tuple] = Field(
@@ -69,7 +81,28 @@ class Scenario(Section):
     evaluate: Evaluate = Evaluate()
     sweep: Sweep = Sweep()
 
-    _source: Source = PrivateAttr(default_factory=Source)
+    _source: Source = PrivateAttr(default_factory=lambda: Source(name=PYTHON))
+
+    def __init__(self, values: Any = None, /, **sections: Any):
+        """values: a mapping of the sections and keys that a file has. Raises ScenarioError with every problem found."""
+        from .changes import toml_value
+        from .load import read
+
+        if values is not None and not isinstance(values, Mapping):
+            wrong = "takes a mapping of sections; flowsim.load reads a file, and flowsim.loads TOML text"
+            raise ScenarioError([Issue("", wrong, PYTHON)])
+        given = {str(key): toml_value(str(key), value, PYTHON) for key, value in {**(values or {}), **sections}.items()}
+        given = {key: value for key, value in given.items() if value is not None}
+        source = read(given, Source(name=PYTHON)).source
+        super().__init__(**given)
+        self._source = source
+
+    # this says to pydantic that validation itself need not go through it, so that it raises errors of its own
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the values are equal, wherever they come from."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
 
     @model_validator(mode="before")
     @classmethod
@@ -377,23 +410,136 @@ class Scenario(Section):
 
     @property
     def source(self) -> Source:
-        """Where the scenario was read from: its text, folder and the line of each key."""
+        """Where the scenario was read from: text, folder and the line of each key. A copy may have other values."""
         return self._source
 
+    @property
+    def own_source(self) -> Source:
+        """The source where it says the same values; that of a scenario without text where this is a copy with others."""
+        return self.source if self._is_as_read() else Source(name=PYTHON, folder=self.source.folder)
+
+    @property
+    def source_text(self) -> str:
+        """The text that the scenario was read from, with its comments; "" where none says the same."""
+        return self.own_source.text
+
+    def _is_as_read(self) -> bool:
+        return bool(self.to_dict() == self._as_read().to_dict())
+
+    def _as_read(self) -> Scenario:
+        """What the source says."""
+        return Scenario.model_validate(self.source.values)
+
+    def written(self) -> dict[str, Any]:
+        """Without sections that mean nothing: flow beside stages, and empty ones."""
+        values = super().written()
+        nothing = {"stage": not self.stage, "flow": bool(self.stage)}
+        nothing |= {"sweep": self.sweep == Sweep(), "evaluate": self.evaluate == Evaluate()}
+        return {key: value for key, value in values.items() if not nothing.get(key)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every key and value, defaults included, as plain values of TOML; what means nothing here is left out.
+
+        Equal scenarios give equal dicts, and ``Scenario(scenario.to_dict())`` is equal to the scenario.
+        """
+        from .changes import says_default, without
+
+        written = self.written()
+        values, scenario = without(written, lambda problem: says_default(written, problem.path))
+        return values if scenario is None else _those_of(scenario.written(), values)
+
+    def to_toml(self) -> str:
+        """The same as text, which :func:`flowsim.loads` reads. It is what results store."""
+        return toml.dumps(self.to_dict())
+
+    @property
+    def sha256(self) -> str:
+        """Of the canonical text, so of the values alone."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+
+    def validated(self) -> Scenario:
+        """The same values, held to all rules, as ``model_copy`` does not. Raises ScenarioError with every problem found."""
+        from .load import read
+
+        scenario = read(self.to_dict(), self.own_source)
+        scenario._source = self.source
+        return scenario
+
+    def replace(self, values: Mapping[str, Any] | None = None, /, *, unset: Iterable[str] = ()) -> Scenario:
+        """The scenario with other values at dotted keys, validated.
+
+        values: dotted key -> value, e.g. ``{"init.scale": 1e-9, "stage[0].attack.radius": 0.1}``; a mapping takes the place
+        of the whole table. None, or a key in `unset`, takes the key out, so that it has its default. Where another kind is
+        chosen, the keys that the new kind does not have go with the old one; the others keep their values.
+        Raises ScenarioError with every problem found.
+        """
+        from .changes import Changes
+        from .load import read_changed
+
+        return read_changed(self.said(), self.own_source, Changes(values or {}, tuple(unset), "replace"))
+
+    def said(self) -> dict[str, Any]:
+        """The values as they were given, defaults left out; of a copy all those of the sections that it changed."""
+        values, read, given = self.to_dict(), self._as_read().to_dict(), self.source.values
+        same = {key: given[key] for key in given if values.get(key) == read.get(key)}
+        return {**{key: value for key, value in values.items() if value != read.get(key)}, **same}
+
     def error(self, *problems: tuple[str, str]) -> ScenarioError:
-        """An error about this scenario's keys, as (dotted key, message) pairs, each located in its file."""
-        return ScenarioError([Issue(key, message, self.source.place(path_of(key))) for key, message in problems])
+        """An error about this scenario's keys, as (dotted key, message) pairs, each located where it was written."""
+        return ScenarioError([Issue(key, message, self._place(key)) for key, message in problems])
+
+    def _place(self, key: str) -> str:
+        """Where the source says the key, unless this is a copy with another value."""
+        said: Any = self._as_read()
+        here: Any = self
+        for part in path_of(key):
+            if here == said:
+                break
+            here, said = (_part(value, part) for value in (here, said))
+        return self.source.place(path_of(key)) if here == said else PYTHON
+
+    def __repr__(self) -> str:
+        values = self.to_dict()
+        rows = [("seed", toml.inline(values.get("seed")))]
+        for section, keys in SHOWN.items():
+            table = values.get(section, {})
+            told = [_shown(key, table[key]) for key in keys if key in table]
+            rows += [(section, ", ".join(told))] if told else []
+        rows += [("stage", ", ".join(str(stage.get("name")) for stage in values["stage"]))] if self.stage else []
+        rows += [("sweep", ", ".join(self.sweep.keys))] if "sweep" in values else []
+        return "\n".join([f"Scenario {self.title!r}", *(f"  {name:<6} {told}" for name, told in rows)])
+
+    __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        """In a notebook: every key with its value, defaults included, and the text it was read from."""
-        sections = self.model_dump(mode="json", exclude_none=True, exclude={"title"})
-        rows = [(f"{section}.{key}" if key else section, value) for section, key, value in _keys(sections)]
-        text = folded("text", self.source.text) if self.source.text else ""
+        """In a notebook: every key with its value, defaults included, and the canonical text."""
+        rows = [(f"{section}.{key}" if key else section, value) for section, key, value in _keys(self.to_dict())]
+        text = folded("text", self.to_toml())
         return f"<strong>{escape(self.title or 'Scenario')}</strong>{table(('key', 'value'), rows)}{text}"
+
+
+def _those_of(values: Any, keys: Any) -> Any:
+    """The values, without keys that the other tables do not have."""
+    if isinstance(values, dict):
+        return {key: _those_of(values[key], keys[key]) for key in keys}
+    if isinstance(values, list):
+        return [_those_of(*pair) for pair in zip(values, keys, strict=True)]
+    return values
+
+
+def _part(value: Any, part: str | int) -> Any:
+    if isinstance(part, int):
+        return value[part] if isinstance(value, tuple) and part < len(value) else None
+    return getattr(value, part, None)
+
+
+def _shown(key: str, value: Any) -> str:
+    """A key and its value in a few words; kinds go without their key."""
+    return str(value) if key in TAGS else f"{key} {toml.inline(value)}"
 
 
 def _keys(sections: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(section, key, value as JSON writes it); no key for what stands at the top level."""
     for section, value in sections.items():
         keys = value if isinstance(value, dict) else {"": value}
-        yield from ((section, key, json.dumps(item)) for key, item in keys.items())
+        yield from ((section, key, json.dumps(item)) for key, item in keys.items() if section != "title")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+#: What messages call a scenario that no file holds.
+PYTHON = "Scenario"
 
 KeyPath = tuple[str | int, ...]
 
@@ -19,26 +22,25 @@ def path_of(key: str) -> KeyPath:
 
 @dataclass(frozen=True)
 class Source:
-    """text: the TOML that was run, overrides included. name: how messages call the file.
-    folder: what relative paths start from. lines: key path -> line. overridden: keys set from outside the file."""
+    """text: TOML with its comments, changes included; "" where there is none. values: the same as plain values, or those
+    that were given from Python. name: how messages call it. folder: what relative paths start from. lines: key path ->
+    line. changed: key path -> what set it in place of the file, such as ``--set``."""
 
     text: str = ""
     name: str = ""
     folder: Path = field(default_factory=Path)
-    lines: dict[KeyPath, int] = field(default_factory=dict)
-    overridden: frozenset[KeyPath] = frozenset()
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    changed: Mapping[KeyPath, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, key: Sequence[str | int]) -> str:
-        """``file.toml:LINE`` of the key, or of the closest enclosing key that the file has; ``--set`` for an override."""
+        """``file.toml:LINE`` of the key, or of the closest enclosing key that the file has; what set it otherwise."""
         path = tuple(key)
-        if any(path[: len(changed)] == changed or changed[: len(path)] == path for changed in self.overridden):
-            return "--set"
-        if not self.name:
-            return ""
+        for changed, by in self.changed.items():
+            if path[: len(changed)] == changed or changed[: len(path)] == path:
+                return by
+        if self.name in ("", PYTHON):
+            return self.name
         while path and path not in self.lines:
             path = path[:-1]
         return f"{self.name}:{self.lines.get(path, 1)}"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ..errors import FlowsimError
 from ..prepared import Prepared
-from ..scenario import Scenario, of_values
+from ..scenario import Scenario, read
 from .plan import Plan, Point
 
 #: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
@@ -84,7 +84,7 @@ def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
     operations, kept = [0.0], [0.0]
     for index in chosen:
         try:
-            scenario = of_values(plan.resolved(points[index]), plan.folder)
+            scenario = read(plan.resolved(points[index]), plan.source)
             of_evaluation, of_point = _size(scenario)
         except FlowsimError:
             continue

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
-from ..results import opened, written_aside
+from ..results import opened, scenario_attributes, written_aside
 from . import trajectories
 from .plan import Axis, Plan, shown
 from .scalars import Cells
@@ -177,11 +177,9 @@ def _coordinates(axis: Axis) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(plan: Plan) -> dict[str, Any]:
-    source = plan.scenario.source
     return {
         "title": plan.scenario.title,
-        "scenario": source.text,
-        "scenario_sha256": source.sha256,
+        **scenario_attributes(plan.scenario),
         "sweep_keys": "\n".join(plan.scenario.sweep.keys),
         "request": request(plan),
         "flowsim_version": version("flowsim"),

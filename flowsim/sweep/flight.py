@@ -16,7 +16,8 @@ import xarray as xr
 from ..engine.threads import one_core
 from ..errors import FlowsimError
 from ..results import write
-from ..scenario import of_values
+from ..scenario import read
+from ..scenario.source import Source
 from ..simulation import run
 from .batches import Batch, Flight
 from .scalars import Cells, scalars
@@ -71,7 +72,7 @@ def _flown(flight: Flight, folder: str) -> Iterator[tuple[xr.DataTree | None, li
     """The result of a flight; where an ensemble as a whole cannot be run, that of each point by itself."""
     begun, processor = wall.monotonic(), wall.process_time()
     try:
-        tree = run(of_values(dict(flight.values), folder), warn=lambda message: None)
+        tree = run(read(flight.values, Source(folder=Path(folder))), warn=lambda message: None)
         found = _records(flight, tree)
     except Exception as error:
         if len(flight.points) > 1:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,6 +14,7 @@ from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..scenario import Scenario, referenced_files
+from ..scenario.changes import LEADS_NOWHERE, changed, remove
 from ..scenario.explain import explain
 from ..scenario.files import missing_files
 from ..scenario.source import KeyPath, Source, path_of
@@ -61,6 +60,10 @@ class Plan:
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
 
+    def __repr__(self) -> str:
+        axes = " x ".join(f"{axis.name} ({len(axis)})" for axis in self.axes)
+        return f"Plan: {len(self.points)} points: {axes}"
+
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(axis) for axis in self.axes)
@@ -71,12 +74,16 @@ class Plan:
         return self.scenario.source.folder.absolute()
 
     @property
+    def source(self) -> Source:
+        """That of the points, which stand in no file."""
+        return Source(folder=self.folder)
+
+    @property
     def identity(self) -> str:
         """What a folder of results has to agree on: the values of everything that is not swept, and the files it reads."""
-        kept = deepcopy(self.base)
-        for key in self.scenario.sweep.keys:
-            _drop(kept, path_of(key))
-        kept.pop("title", None)
+        kept = self.scenario.to_dict()
+        for key in ("title", "sweep", *self.scenario.sweep.keys):
+            remove(kept, path_of(key))
         files = {key: _digest(path) for key, path in referenced_files(self.scenario, self.folder).items()}
         return hashlib.sha256(_canonical([kept, files]).encode()).hexdigest()
 
@@ -94,11 +101,11 @@ def plan(scenario: Scenario) -> Plan:
     if not sweep.keys:
         name = scenario.source.name or "the scenario"
         raise UsageError(f"{name}: has no [sweep] with a grid, zip or points; flowsim run runs a single scenario")
-    base = tomllib.loads(scenario.source.text)
+    base, source = scenario.said(), scenario.own_source
     base.pop("sweep", None)
     axes = tuple(_axes(sweep))
     found: list[Point] = []
-    wrong = _Wrong(scenario.source)
+    wrong = _Wrong(source)
     first: dict[str, Point] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         values = {
@@ -111,7 +118,7 @@ def plan(scenario: Scenario) -> Plan:
         try:
             raw = resolve(base, values)
             member = Scenario.model_validate(raw)
-            complete = not any(missing_files(member, scenario.source.folder))
+            complete = not any(missing_files(member, source.folder))
         except (ValidationError, LookupError, TypeError):
             complete = False
         if not complete:
@@ -127,22 +134,15 @@ def plan(scenario: Scenario) -> Plan:
 
 
 def identity_of(scenario: Scenario) -> str:
-    """SHA-256 of a resolved scenario: of the values of all keys, those with defaults included, but for its title."""
-    return hashlib.sha256(_canonical(scenario.model_dump(mode="json", exclude={"title", "sweep"})).encode()).hexdigest()
+    """SHA-256 of a resolved and validated scenario: of the values of all keys, defaults included, but for its title."""
+    values = {key: value for key, value in scenario.written().items() if key not in ("title", "sweep")}
+    return hashlib.sha256(_canonical(values).encode()).hexdigest()
 
 
 def resolve(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with these values at their dotted keys. Raises LookupError or TypeError where a key leads nowhere."""
-    resolved = deepcopy(dict(base))
-    for key, value in values.items():
-        *parents, last = path_of(key)
-        table: Any = resolved
-        for part in parents:
-            table = table.setdefault(part, {}) if isinstance(part, str) else table[part]
-            if not isinstance(table, dict | list):
-                raise TypeError(f"{part} is not a table")
-        table[last] = deepcopy(value)
-    return resolved
+    """The base with these values at their dotted keys, as :meth:`flowsim.Scenario.replace` changes them. Raises LookupError
+    or TypeError where a key leads nowhere."""
+    return changed(base, {path_of(key): value for key, value in values.items()})
 
 
 def shown(value: Any) -> str:
@@ -228,35 +228,21 @@ class _Wrong:
 
     def _seen_from(self, paths: Mapping[str, KeyPath]) -> Source:
         """The source in which a swept key stands where its value in [sweep] does."""
-        lines, overridden = dict(self._source.lines), set(self._source.overridden)
+        lines, set_by = dict(self._source.lines), dict(self._source.changed)
         for key, path in paths.items():
-            if self._source.place(path) == "--set":
-                overridden.add(tuple(map(str, path_of(key))))
-            else:
-                overridden -= {changed for changed in overridden if changed == path_of(key)}
+            place = self._source.place(path)
+            set_by.pop(path_of(key), None)
+            if place in self._source.changed.values():
+                set_by[path_of(key)] = place
             lines[path_of(key)] = self._source.lines.get(self._written(path), 1)
-        return replace(self._source, lines=lines, overridden=frozenset(overridden))
+        return replace(self._source, lines=lines, changed=set_by)
 
     def _dead_ends(self, base: dict[str, Any], point: Point, source: Source) -> Iterator[Issue]:
         for key, value in point.values.items():
             try:
                 resolve(base, {key: value})
             except (LookupError, TypeError):
-                yield Issue(
-                    key,
-                    "leads nowhere: a part of it is not a table, or an array without that element",
-                    source.place(path_of(key)),
-                )
-
-
-def _drop(table: Any, path: KeyPath) -> None:
-    *parents, last = path
-    for part in parents:
-        if isinstance(table, dict) and part not in table:
-            return
-        table = table[part]
-    if isinstance(table, dict):
-        table.pop(str(last), None)
+                yield Issue(key, LEADS_NOWHERE, source.place(path_of(key)))
 
 
 def _canonical(values: Any) -> str:

@@ -137,7 +137,7 @@ class Store:
             raise UsageError(f"{self.folder}: has no sweep to go on with; use an empty folder")
         (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
         header = f"# flowsim {version('flowsim')}, base {self.plan.identity}\n"
-        _write_aside(self.folder / SCENARIO, f"{header}{self.plan.scenario.source.text}".encode())
+        _write_aside(self.folder / SCENARIO, f"{header}{self.plan.scenario.to_toml()}".encode())
 
     def _check_same(self) -> None:
         header = (self.folder / SCENARIO).read_text(encoding="utf-8").partition("\n")[0]

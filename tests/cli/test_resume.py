@@ -143,6 +143,7 @@ def test_another_scenario_is_not_resumed(flowsim, files, override):
     answer = flowsim("run", "a.toml", "--set", override, "--resume")
     assert answer.code == 2
     assert "was made by another scenario" in answer.err
+    assert f": {override.partition('=')[0]} is " in answer.err
     assert files() == before
 
 

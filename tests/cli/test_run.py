@@ -36,6 +36,24 @@ def test_overrides_are_part_of_what_was_run(flowsim):
         assert "seed = 7" in run.attrs["scenario"]
 
 
+def test_another_kind_drops_the_keys_of_the_old_one(flowsim):
+    assert flowsim("run", "a.toml", "--set", "model.degree=2", "--set", "model.activation=prelu").code == 0
+    options = ["--set", "model.activation=relu", "--unset", "observe.times", "--unset", "flow.until", "--overwrite"]
+    assert flowsim("run", "a.toml", *options, "--set", "flow.until.time=2.0").code == 0
+    with xr.open_dataset("a.nc") as run:
+        assert "degree" not in run.attrs["scenario"]
+        assert run.sizes["time"] == 200
+
+
+def test_a_key_that_cannot_be_unset_is_placed_at_the_command_line(flowsim, folder):
+    answer = flowsim("check", "a.toml", "--unset", "model.widht")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith('--unset: model.widht: unknown key; did you mean "width"?')
+    (folder / "b.toml").write_text('[data]\ncenters = "equicorrelated"\ncosine = 0.1\n')
+    answer = flowsim("check", "b.toml", "--unset", "data.cosine")
+    assert answer.err.startswith("--unset: data.cosine: required with")
+
+
 def test_an_existing_file_is_left_as_it_is_unless_asked_otherwise(flowsim, files):
     with open("a.nc", "wb") as file:
         file.write(b"years of work")

@@ -37,6 +37,27 @@ def test_a_grid_has_all_combinations_and_a_zip_goes_side_by_side():
     assert [p.values["model.width"] for p in found[::2]] == [3, 4, 5] * 2
 
 
+def test_points_of_another_kind_leave_the_keys_of_the_old_one():
+    text = '[model]\nactivation = "prelu"\ndegree = 2\nwidth = 4\n[sweep.grid]\n"model.activation" = ["prelu", "relu"]'
+    found = plan(flowsim.loads(text))
+    assert [found.resolved(point)["model"] for point in found.points] == [
+        {"activation": "prelu", "degree": 2, "width": 4},
+        {"activation": "relu", "width": 4},
+    ]
+
+
+def test_a_sweep_is_the_same_however_its_base_is_written():
+    text = 'seed = 3\n[sweep.grid]\n"model.width" = [3, 4]'
+    scenario = flowsim.loads(text)
+    others = [
+        flowsim.loads(scenario.to_toml()),
+        flowsim.loads(text, overrides={"seed": 1}).model_copy(update={"seed": 3}),
+    ]
+    for other in map(plan, others):
+        assert other.identity == plan(scenario).identity
+        assert [point.sha256 for point in other.points] == [point.sha256 for point in plan(scenario).points]
+
+
 def test_listed_points_are_these():
     table = '[sweep]\npoints = [{ seed = 3, "model.width" = 4 }, { "model.width" = 5, seed = 1 }]'
     assert [dict(p.values) for p in points(table)] == [

@@ -410,7 +410,7 @@ def test_an_ensemble_that_is_done_has_nothing_to_resume(small, tmp_path):
 def test_another_ensemble_is_not_resumed(small, tmp_path):
     file = tmp_path / "run.nc"
     flowsim.run(small(seed=[0, 1], flow__until={"time": 30.0, "steps": 3}), file)
-    with pytest.raises(flowsim.UsageError, match="made by another scenario"):
+    with pytest.raises(flowsim.UsageError, match=r"made by another scenario: seed is \[0, 1\] there and \[0, 2\] here"):
         flowsim.run(small(seed=[0, 2]), file, resume=True)
 
 

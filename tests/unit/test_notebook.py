@@ -50,7 +50,7 @@ def test_a_scenario_shows_its_title_its_keys_and_its_text():
     assert ["model.width", "7"] in rows(shown)
     assert ["loss.kind", '"square"'] in rows(shown)
     assert "<strong>a &lt; b</strong>" in shown
-    assert escape(scenario.source.text) in shown
+    assert escape(scenario.to_toml()) in shown
 
 
 def test_an_ensemble_s_seeds_are_shown():

@@ -52,3 +52,23 @@ def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
     flowsim.run(small(observe__times=11), output, progress=look)
     assert len(set(reached)) > 3
     assert np.all(np.diff(reached) >= 0)
+
+
+def test_the_run_of_a_copied_scenario_goes_on(small, tmp_path):
+    copied = small().model_copy(update={"seed": 5})
+    short = copied.replace({"flow.until.steps": 4})
+    assert flowsim.run(short, tmp_path / "run.nc").attrs["status"] == "step_limit"
+    resumed = flowsim.run(copied, tmp_path / "run.nc", resume=True)
+    xr.testing.assert_equal(resumed.to_dataset(), flowsim.run(small(seed=5)).to_dataset())
+
+
+def test_what_differs_from_the_scenario_of_a_run_is_named(small, tmp_path):
+    short = small(init__scale=0.001, flow__until={"time": 30.0, "steps": 4})
+    flowsim.run(short, tmp_path / "run.nc")
+    other = short.model_copy(update={"init": short.init.model_copy(update={"scale": 0.002}), "title": "another"})
+    with pytest.raises(flowsim.UsageError) as caught:
+        flowsim.run(other, tmp_path / "run.nc", resume=True)
+    assert str(caught.value) == (
+        f"{tmp_path / 'run.nc'}: was made by another scenario: init.scale is 0.001 there and 0.002 here; "
+        "only flow.wall_time and flow.until.steps may differ"
+    )

@@ -70,9 +70,10 @@ def test_groups_are_those_of_the_contract(tree):
 def test_the_attributes_say_where_the_result_comes_from(tree, small):
     scenario = small(observe__snapshots="all", title="a run")
     attributes = tree.attrs
-    assert attributes["scenario"] == scenario.source.text
-    assert attributes["scenario_sha256"] == scenario.source.sha256
-    assert flowsim.loads(attributes["scenario"]).model_dump() == scenario.model_dump()
+    assert attributes["scenario"] == scenario.to_toml()
+    assert attributes["scenario_sha256"] == scenario.sha256
+    assert attributes["scenario_source"] == scenario.source.text
+    assert flowsim.loads(attributes["scenario"]) == scenario
     assert attributes["flowsim_version"] == flowsim.__version__
     for library in ("numpy", "numba", "jax", "diffrax", "xarray"):
         assert attributes[f"{library}_version"] == importlib.metadata.version(library)
@@ -151,3 +152,26 @@ def test_a_table_s_labels_are_kept_with_the_result_where_its_clusters_are_traine
     assert data is not None
     np.testing.assert_array_equal(data["y"], table["y"])
     np.testing.assert_array_equal(data["cluster"], table["cluster"])
+
+
+def test_a_copy_is_stored_as_what_it_is(small, tmp_path):
+    copied = small(observe__variables=["loss"]).model_copy(update={"seed": 5})
+    flowsim.run(copied, tmp_path / "run.nc")
+    with flowsim.open(tmp_path / "run.nc") as tree:
+        assert (tree.attrs["seed"], flowsim.loads(tree.attrs["scenario"]).seed) == (5, 5)
+        assert tree.attrs["scenario_sha256"] == small(observe__variables=["loss"], seed=5).sha256
+        assert "scenario_source" not in tree.attrs
+
+
+def test_every_road_to_a_scenario_stores_the_same_text(small):
+    scenario = small(seed=5)
+    roads = [
+        scenario,
+        small().model_copy(update={"seed": 5}),
+        small().replace({"seed": 5}),
+        small(seed=[5]).members[0],
+        flowsim.Scenario(scenario.to_dict()),
+        flowsim.loads(scenario.to_toml()),
+    ]
+    stored = {(tree.attrs["scenario"], tree.attrs["scenario_sha256"]) for tree in map(flowsim.run, roads)}
+    assert stored == {(scenario.to_toml(), scenario.sha256)}

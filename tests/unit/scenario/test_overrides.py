@@ -1,4 +1,4 @@
-"""Overrides become part of the scenario's text."""
+"""Overrides become part of the scenario's text, and take the keys of a kind that they leave with them."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def test_the_text_alone_gives_the_same_scenario_again():
         assert comment in scenario.source.text
 
 
-def test_the_checksum_is_that_of_the_text_with_its_overrides():
-    assert changed().source.sha256 == changed().source.sha256
-    assert changed(seed=1).source.sha256 == changed().source.sha256
-    assert changed(seed=2).source.sha256 != changed().source.sha256
+def test_the_checksum_is_that_of_the_values_with_their_overrides():
+    assert changed().sha256 == changed("seed = 1\ndata = { noise = { total = 0.1 }, dimension = 12 }").sha256
+    assert changed(seed=1).sha256 == changed().sha256
+    assert changed(seed=2).sha256 != changed().sha256
 
 
 def test_a_top_level_key_is_set_though_tables_come_first():
@@ -73,14 +73,14 @@ def test_a_mistake_in_an_override_is_placed_there_and_others_in_the_file():
     with pytest.raises(flowsim.ScenarioError) as caught:
         changed("sed = 1\n", data__dimensoin=3, model__width=-1)
     assert [(issue.place, issue.key) for issue in caught.value.issues] == [
-        ("--set", "data.dimensoin"),
-        ("--set", "model.width"),
+        ("overrides", "data.dimensoin"),
+        ("overrides", "model.width"),
         ("a.toml:1", "sed"),
     ]
 
 
 def test_a_value_has_no_keys_below_it():
-    with pytest.raises(flowsim.ScenarioError, match=r"--set: seed\.x: seed is not a table"):
+    with pytest.raises(flowsim.ScenarioError, match=r"overrides: seed\.x: leads nowhere"):
         changed(seed__x=1)
 
 
@@ -89,9 +89,9 @@ def test_numbers_of_numpy_are_numbers():
     assert (scenario.seed, scenario.init.scale) == (3, 1e-5)
 
 
-@pytest.mark.parametrize("value", [None, Path("x.csv")], ids=["None", "a path"])
+@pytest.mark.parametrize("value", [[None], Path("x.csv")], ids=["None in an array", "a path"])
 def test_a_value_that_toml_cannot_hold_is_a_scenario_error(value):
-    with pytest.raises(flowsim.ScenarioError, match=r"--set: data\.samples"):
+    with pytest.raises(flowsim.ScenarioError, match=r"overrides: data\.samples"):
         changed(data__samples=value)
 
 
