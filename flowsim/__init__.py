@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from .analysis.distance import distance
     from .analysis.kkt import limit
     from .analysis.robustness import robustness, transfer
+    from .analysis.weights import weights
     from .errors import FlowsimError, ScenarioError, UsageError
-    from .problem import Problem, build
+    from .problem import Data, Problem, Weights, build
     from .report.page import write_report
     from .results import open
     from .scenario import Scenario, load, loads
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Case": "analysis.case",
+    "Data": "problem",
     "FlowsimError": "errors",
     "Problem": "problem",
     "Scenario": "scenario",
     "ScenarioError": "errors",
     "UsageError": "errors",
+    "Weights": "problem",
     "build": "problem",
     "compare": "analysis.compare",
     "density": "analysis.density",
@@ -50,16 +53,19 @@ _HOME = {
     "run": "simulation",
     "run_ensemble": "simulation",
     "transfer": "analysis.robustness",
+    "weights": "analysis.weights",
     "write_report": "report.page",
 }
 
 __all__ = [
     "Case",
+    "Data",
     "FlowsimError",
     "Problem",
     "Scenario",
     "ScenarioError",
     "UsageError",
+    "Weights",
     "build",
     "compare",
     "density",
@@ -74,6 +80,7 @@ __all__ = [
     "run",
     "run_ensemble",
     "transfer",
+    "weights",
     "write_report",
 ]
 

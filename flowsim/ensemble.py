@@ -163,9 +163,7 @@ def _result(ensemble: Ensemble, status: Status) -> xr.DataTree:
     root.attrs = attributes(scenario, _common_plan(ensemble), status, seconds)
     groups["/phases"] = phases(root)
     groups["/numerics"].attrs = status_attributes(status)
-    data = layout.data(scenario, problem)
-    if data is not None:
-        groups["/data"] = data
+    groups |= layout.taken(scenario, problem)
     if status.exit_code:
         groups["/checkpoint"] = checkpoint.save_ensemble(seconds)
     return xr.DataTree.from_dict(groups)

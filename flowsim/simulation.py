@@ -17,6 +17,7 @@ from .engine.threads import blas_threads
 from .errors import UsageError
 from .evaluation import evaluations
 from .prepared import Prepared
+from .problem import Data, Weights, with_given
 from .results import attributes, check_writable, layout, status_attributes, write
 from .scenario import Scenario
 from .status import RUNNING, Status
@@ -30,6 +31,8 @@ def run(
     scenario: Scenario,
     output: str | PathLike[str] | None = None,
     *,
+    data: Data | None = None,
+    init: Weights | None = None,
     overwrite: bool = False,
     resume: bool = False,
     progress: Progress | None = None,
@@ -37,6 +40,7 @@ def run(
 ) -> xr.DataTree:
     """Integrate a scenario and return its result; with `output`, write it there too.
 
+    data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
     progress is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble
     with the numbers of members (done, running, in all); warn with each reason to be wary. resume goes on from the file
     `output`, which an interrupted run of the same scenario has left. An ensemble has a dimension `seed`.
@@ -48,7 +52,7 @@ def run(
         raise UsageError("resume needs the file to go on from, as output")
     if output is not None:
         check_writable(output, overwrite or resume)
-    prepared = Prepared(scenario)
+    prepared = Prepared(with_given(scenario, data, init))
     for warning in prepared.plan.warnings:
         warn(warning)
     execute = ensemble.execute if prepared.scenario.is_ensemble else _execute
@@ -108,9 +112,7 @@ def _result(prepared: Prepared, course: Course, status: Status) -> xr.DataTree:
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
     groups |= layout.groups(trajectory, known)
     groups["/numerics"].attrs = status_attributes(status)
-    data = layout.data(prepared.scenario, prepared.problem)
-    if data is not None:
-        groups["/data"] = data
+    groups |= layout.taken(prepared.scenario, prepared.problem)
     if status.exit_code:
         groups["/checkpoint"] = course.save()
     return xr.DataTree.from_dict(groups)

@@ -18,9 +18,10 @@ from ..observe import Setting
 from ..problem import Problem, Reduced, build, reduce
 from ..results import layouts, open, open_point
 from ..results.layout import snapshot_index
-from ..results.stored import arrays_of, scenario_of
+from ..results.stored import scenario_of
 from ..results.weights import weights_of
-from ..scenario import Scenario, referenced_files
+from ..scenario import Scenario
+from ..scenario.arrays import SECTIONS, outside
 from .member import stopped_member
 from .start import differences
 
@@ -69,12 +70,13 @@ class Case:
     @cached_property
     def setting(self) -> Setting:
         """The reduced problem and what follows from it."""
-        scenario, arrays = self._whole, arrays_of(self.tree)
-        files = referenced_files(scenario)
-        if files and arrays is None:
-            raise UsageError(f"{self.name}: what the run read from {', '.join(files)} is gone: it has no group data")
+        scenario = self._whole
+        sections = {name: getattr(scenario, name) for name in SECTIONS}
+        for name, section in sections.items():
+            if outside(section) is not None and scenario.arrays(name) is None:
+                raise UsageError(f"{self.name}: what the run took from outside is gone: it has no group {name}")
         try:
-            problem = build(scenario, arrays=arrays)
+            problem = build(scenario)
         except (ScenarioError, KeyError) as error:
             raise UsageError(f"{self.name}: its problem cannot be built again: {error}") from None
         setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge))

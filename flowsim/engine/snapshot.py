@@ -10,6 +10,7 @@ import numpy as np
 
 from ..problem import Reduced
 from ..problem.data.samples import Booleans, Floats
+from ..problem.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Snapshot:
 
 def going_on(reduced: Reduced, snapshot: Snapshot) -> Reduced:
     """The same initial value problem, but for where it starts: at a single instant of one of its flows."""
-    weights = replace(
-        reduced.problem.weights,
-        direction=_features(reduced, snapshot.direction),
-        log_norm=snapshot.log_norm,
-        output_sign=snapshot.output_sign,
-        output_log=snapshot.output_log,
-        upper=snapshot.upper,
+    weights = Weights.exactly(
+        _features(reduced, snapshot.direction),
+        snapshot.log_norm,
+        snapshot.output_sign,
+        snapshot.output_log,
+        snapshot.upper,
+        bias=reduced.problem.bias,
     )
     return replace(reduced, problem=replace(reduced.problem, weights=weights), direction=snapshot.direction)
 

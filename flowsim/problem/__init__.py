@@ -1,7 +1,10 @@
 """The mathematics to integrate, in plain NumPy: data, network, loss, initial weights, exact reduction."""
 
+from .data.given import Data
 from .fresh import fresh
+from .given import with_given
 from .problem import Problem, build
 from .reduction import Reduced, reduce
+from .weights import Weights
 
-__all__ = ["Problem", "Reduced", "build", "fresh", "reduce"]
+__all__ = ["Data", "Problem", "Reduced", "Weights", "build", "fresh", "reduce", "with_given"]

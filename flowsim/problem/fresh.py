@@ -29,7 +29,7 @@ def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test
         )
     update = {"data": data.model_copy(update={"samples": count, "balanced": False}), "seed": seed}
     # a file with centres is not read again
-    drawn = SOURCES[data.kind](scenario.model_copy(update=update), samples, None)
+    drawn = SOURCES[data.kind](scenario.model_copy(update=update), samples)
     # another seed may also have drawn other centres
     inputs = drawn.inputs + (samples.centers - drawn.centers)[drawn.sample_cluster]
     return replace(drawn, inputs=inputs, centers=samples.centers)

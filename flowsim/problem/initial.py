@@ -1,39 +1,27 @@
-"""The weights the flow starts from, as directions and logarithms, so that no scale underflows."""
+"""The weights the flow starts from: drawn, or given."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from ..scenario import Scenario
-from ..scenario.init import Nudged
+from ..errors import Issue, ScenarioError
+from ..scenario import Scenario, referenced_files
+from ..scenario.files import UNNAMED
+from ..scenario.init import Given, Nudged, Shape
 from ..scenario.model import Linear, Mlp, NtkFeatures, SymmetricRelu
 from .data import Samples
 from .data.samples import Floats, Integers
 from .streams import stream
-
-
-@dataclass(frozen=True)
-class Weights:
-    """direction (m, d + 1 with a bias): unit rows, the bias entry last. log_norm (m,): log of the rows' norms.
-    output_sign (m,): +1/-1. output_log (m,): log|v_j|.
-
-    upper: of a network of any depth, the matrices of the layers above the first, the bias the last column; its neurons
-    have no output weight of their own, which is kept as sign 0 and log -inf.
-    """
-
-    direction: Floats
-    log_norm: Floats
-    output_sign: Floats
-    output_log: Floats
-    upper: tuple[Floats, ...] = ()
+from .weights import Weights, read_weights
 
 
 def draw(scenario: Scenario, samples: Samples) -> Weights:
     """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
     model, init, seed = scenario.model, scenario.init, scenario.single_seed
+    if isinstance(init, Given):
+        return _given(scenario, samples)
     neurons = model.neurons
     shape = stream(seed, "initialisation").standard_normal((neurons, samples.inputs.shape[1] + model.bias))
     if init.shape == "sphere":
@@ -45,7 +33,7 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     log_norm = np.log(init.scale) + np.log(norm)
     if isinstance(model, Mlp):
         upper = _upper(scenario, model, samples)
-        return Weights(shape / norm[:, None], log_norm, sign, np.full(neurons, -np.inf), upper)
+        return Weights.exactly(shape / norm[:, None], log_norm, sign, np.full(neurons, -np.inf), upper, bias=model.bias)
     if model.output_weight is not None:
         output_log = np.full(neurons, np.log(model.output_weight))
     elif init.balanced:
@@ -53,7 +41,24 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     else:
         size = np.abs(stream(seed, "initialisation.output").standard_normal(neurons))
         output_log = np.log(init.scale) + np.log(size)
-    return Weights(shape / norm[:, None], log_norm, sign, output_log)
+    return Weights.exactly(shape / norm[:, None], log_norm, sign, output_log, bias=model.bias)
+
+
+def _given(scenario: Scenario, samples: Samples) -> Weights:
+    """Those that the scenario has with it, or else of the file that it names."""
+    arrays, outputs = scenario.arrays("init"), len(samples.centers) if scenario.loss.kind == "cross_entropy" else 1
+    in_memory = arrays is not None and scenario.init == Given(shape="given")
+    try:
+        if arrays is not None:
+            weights = Weights.of_arrays(arrays)
+        elif "init.path" in (files := referenced_files(scenario)):
+            weights = read_weights(files["init.path"])
+        else:
+            raise scenario.error(("init.path", UNNAMED["init"]))
+        return weights.fitted(scenario.model, samples.inputs.shape[1], outputs)
+    except ValueError as error:
+        where = ("", "Weights") if in_memory else ("init.path", scenario.error(("init.path", "")).issues[0].place)
+        raise ScenarioError([Issue(where[0], line, where[1]) for line in str(error).splitlines()]) from None
 
 
 def _signs(scenario: Scenario, samples: Samples) -> Floats:
@@ -61,6 +66,7 @@ def _signs(scenario: Scenario, samples: Samples) -> Floats:
     neurons, classes = scenario.model.neurons, scenario.loss.kind == "cross_entropy"
     if isinstance(scenario.model, Mlp):
         return np.zeros(neurons)
+    assert isinstance(scenario.init, Shape)
     signs = scenario.init.signs or ("positive" if classes else "random")
     if signs == "positive" or isinstance(scenario.model, Linear | SymmetricRelu | NtkFeatures):
         return np.ones(neurons)
@@ -74,6 +80,7 @@ def _upper(scenario: Scenario, model: Mlp, samples: Samples) -> tuple[Floats, ..
     """The layers above the first, of the same shape and scale as that."""
     outputs = len(samples.centers) if scenario.loss.kind == "cross_entropy" else 1
     widths = (*model.hidden_widths, outputs)
+    assert isinstance(scenario.init, Shape)
     layers = []
     for layer, (below, here) in enumerate(pairwise(widths), start=2):
         drawn = stream(scenario.single_seed, f"initialisation.layer_{layer}").standard_normal(

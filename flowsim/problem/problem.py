@@ -13,11 +13,14 @@ from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
-from .data.samples import Arrays, Floats, Integers
-from .initial import Weights, draw
+from .data.given import Data
+from .data.samples import Floats, Integers
+from .given import with_given
+from .initial import draw
 from .losses import LOSSES, Loss
 from .networks import ACTIVATIONS, Activation
 from .networks.ntk_features import Gates
+from .weights import Weights
 
 
 @dataclass(frozen=True)
@@ -154,19 +157,21 @@ class Problem:
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
-def build(scenario: Scenario, sibling: Problem | None = None, *, arrays: Arrays | None = None) -> Problem:
+def build(
+    scenario: Scenario, sibling: Problem | None = None, *, data: Data | None = None, init: Weights | None = None
+) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
+    data, init: samples and weights in memory, in place of those that the scenario speaks of.
     sibling: the problem of the same scenario with another seed, where that was built before; files are not read again.
-    arrays: what to take in place of what the scenario's file holds, by name, as a result has it in its group `data`.
     Raises ScenarioError where a copied scenario has values that are not valid, where a file that it names does not hold
     what it should, or where the arrays would not fit into this machine's memory; and UsageError for an ensemble, each of
     whose members has a problem of its own.
     """
     if sibling is None:
-        scenario = scenario.validated()
+        scenario = with_given(scenario, data, init).validated()
     _check_memory(scenario)
-    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None, arrays)
+    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
     loss = LOSSES[scenario.loss.kind]
     if loss.classes and isinstance(scenario.model, TwoLayer):
         problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]

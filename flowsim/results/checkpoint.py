@@ -15,9 +15,10 @@ from ..engine import Integrator, Snapshot
 from ..engine.rest import Rest
 from ..errors import UsageError
 from ..problem import Problem
-from ..scenario import Scenario, loads, referenced_files, toml
+from ..scenario import Scenario, referenced_files, toml
 from ..schedule import Schedule
-from .layout import data
+from .layout import data, init
+from .stored import scenario_of
 
 GROUP = "checkpoint"
 #: The keys that may differ between the parts of a run.
@@ -112,7 +113,7 @@ def restore_ensemble(tree: xr.DataTree) -> float:
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
     """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
-    made_by = loads(str(tree.attrs["scenario"]), folder=scenario.source.folder)
+    made_by = scenario_of(tree)
     there, here = _compared(made_by.to_dict()), _compared(scenario.to_dict())
     different = [
         f"{key} is {_told(there, key)} there and {_told(here, key)} here"
@@ -124,10 +125,21 @@ def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: 
         raise UsageError(
             f"{output}: was made by another scenario: {named}; only flow.wall_time and flow.until.steps may differ"
         )
-    samples = data(scenario, problem)
-    if samples is not None and not samples.equals(tree.children["data"].to_dataset(inherit=False)):
-        files = " and ".join(map(str, referenced_files(scenario).values()))
-        raise UsageError(f"{output}: {files} has changed since this run was begun")
+    for name, layout in (("data", data), ("init", init)):
+        here_too = layout(scenario, problem)
+        if here_too is None:
+            continue
+        began = tree.children[name].to_dataset(inherit=False)
+        names = {*map(str, began), *map(str, here_too)}
+        others = sorted(array for array in names if not _same(began, here_too, array))
+        if others:
+            files = [str(path) for key, path in referenced_files(scenario).items() if key.startswith(f"{name}.")]
+            what = " and ".join(files) or f"{'Data' if name == 'data' else 'Weights'} in memory"
+            raise UsageError(f"{output}: {what} has changed since this run was begun: {', '.join(others)}")
+
+
+def _same(one: xr.Dataset, other: xr.Dataset, name: str) -> bool:
+    return name in one and name in other and one[name].equals(other[name])
 
 
 def _compared(values: Any, key: str = "") -> dict[str, Any]:

@@ -12,7 +12,9 @@ from ..engine.plan import GOING_OVER
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
 from ..problem.data.samples import Integers
-from ..scenario import Scenario, referenced_files
+from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
+from ..scenario import Scenario
+from ..scenario.arrays import outside
 
 #: name -> long name, of everything in the root group that is not an observable
 COORDINATES = {
@@ -38,8 +40,13 @@ WEIGHTS = {
     "direction": "weights of the neuron divided by exp(log_norm)",
     "bias_weight": "bias entry of the neuron divided by exp(log_norm)",
 }
-#: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
-LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
+INIT = {
+    "hidden_direction": "weights of the neuron at time 0 divided by exp(hidden_log_norm)",
+    "hidden_log_norm": "natural log of the neuron's norm at time 0",
+    "hidden_bias_direction": "bias entry of the neuron at time 0 divided by exp(hidden_log_norm)",
+    "output_sign": "sign of the output weight at time 0",
+    "output_log": "natural log of the output weight's size at time 0",
+}
 GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
@@ -120,13 +127,7 @@ def _layers(upper: Sequence[Any], bias: bool) -> dict[str, xr.Variable]:
 
 def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
     """The layers above the first as a trajectory holds them: the inverse of what `root` makes of them."""
-    upper: list[Any] = []
-    while (name := LAYER_WEIGHT.format(len(upper) + 2)) in dataset:
-        matrices, bias = dataset[name].values, LAYER_BIAS.format(len(upper) + 2)
-        if bias in dataset:
-            matrices = np.concatenate([matrices, dataset[bias].values[..., None]], axis=-1)
-        upper.append(matrices)
-    return tuple(upper)
+    return layers_of(dataset)
 
 
 def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
@@ -166,12 +167,18 @@ def numerics(trajectory: Trajectory) -> xr.Dataset:
     )
 
 
+def taken(scenario: Scenario, problem: Problem) -> dict[str, xr.Dataset]:
+    """The groups of what a run has taken from outside, from files or from memory."""
+    found = {"/data": data(scenario, problem), "/init": init(scenario, problem)}
+    return {name: group for name, group in found.items() if group is not None}
+
+
 def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
-    """The samples themselves, for runs whose data come from a file; the result can then serve as that table.
+    """The samples themselves, for runs whose data come from a file or from memory; the result can then serve as that table.
 
     Of an ensemble whose members draw their samples around centres from a file, the centres alone; None for all other runs.
     """
-    if not referenced_files(scenario):
+    if outside(scenario.data) is None:
         return None
     variables = {}
     if not scenario.is_ensemble or scenario.data.kind == "table":
@@ -184,13 +191,25 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     return xr.Dataset(variables)
 
 
+def init(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
+    """The weights that a run started from, where they come from a file or from memory; None for those that were drawn."""
+    if outside(scenario.init) is None:
+        return None
+    dims: dict[str, tuple[str, ...]] = {"hidden_direction": ("neuron", "feature")}
+    for layer, _ in enumerate(problem.upper, start=2):
+        here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
+        dims |= {LAYER_WEIGHT.format(layer): (here, below), LAYER_BIAS.format(layer): (here,)}
+    return xr.Dataset(
+        {
+            name: _variable(dims.get(name, ("neuron",)), array, INIT.get(name, "weights of a layer at time 0"))
+            for name, array in problem.weights.arrays().items()
+        }
+    )
+
+
 def snapshot_index(dataset: xr.Dataset) -> Integers:
     """Where along `time` the weights were kept."""
-    if "snapshot" not in dataset:
-        return np.zeros(0, dtype=np.int64)
-    kept = "log10_time" if "log10_time" in dataset.coords else "time"
-    snapshots = dataset["snapshot" if kept == "time" else f"snapshot_{kept}"]
-    return np.searchsorted(dataset[kept].values, snapshots.values).astype(np.int64)
+    return kept_at(dataset)
 
 
 def trajectory_of(tree: xr.DataTree) -> Trajectory:

@@ -1,4 +1,4 @@
-"""What a result holds of its scenario: the text, and the arrays that came from files."""
+"""What a result holds of its scenario: the text, and the arrays that came from files or from memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import xarray as xr
 from ..errors import ScenarioError, UsageError
 from ..problem.data.samples import Floats
 from ..scenario import Scenario
+from ..scenario.arrays import SECTIONS
 from ..scenario.load import reread
 
 
 def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario that ran. The files that it names need not be there: a result holds what was read from them.
+    """The scenario that ran, with the arrays that came from files or from memory: the files need not be there.
 
     seed: of one member of an ensemble. overrides: dotted key -> value. Raises UsageError where the text cannot be read by
     this version of flowsim, ScenarioError for wrong overrides.
@@ -32,7 +33,8 @@ def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[s
         raise UsageError(f"this version of flowsim cannot read the scenario of flowsim {maker}: {said}") from None
     if scenario.is_ensemble and seed is not None:
         changes = {"seed": seed, **changes}
-    return reread(text, changes) if changes else scenario
+    scenario = scenario.with_arrays(arrays_of(tree))
+    return reread(text, changes).holding(scenario.source.arrays) if changes else scenario
 
 
 def keys_of(attributes: Mapping[Any, Any]) -> dict[str, Any]:
@@ -43,9 +45,10 @@ def keys_of(attributes: Mapping[Any, Any]) -> dict[str, Any]:
         return {}
 
 
-def arrays_of(tree: xr.DataTree) -> dict[str, Floats] | None:
-    """The arrays that came from files: the group `data`; None where the result has none."""
-    if "data" not in tree.children:
-        return None
-    group = tree.children["data"].to_dataset(inherit=False)
-    return {str(name): np.ascontiguousarray(array.values, dtype=float) for name, array in group.data_vars.items()}
+def arrays_of(tree: xr.DataTree) -> dict[str, dict[str, Floats]]:
+    """Section -> name -> the arrays that came from files or from memory: the groups `data` and `init`."""
+    groups = {name: tree.children[name].to_dataset(inherit=False) for name in SECTIONS if name in tree.children}
+    return {
+        section: {str(name): np.ascontiguousarray(array.values, dtype=float) for name, array in group.data_vars.items()}
+        for section, group in groups.items()
+    }

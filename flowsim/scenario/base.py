@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
@@ -20,6 +20,18 @@ TAGS = ("kind", "activation", "shape", "method", "name")
 
 #: A TOML array that becomes an immutable tuple.
 as_tuple = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+
+
+def suffix_in(suffixes: tuple[str, ...], words: tuple[str, ...] = ()) -> Callable[[str], str]:
+    """A check that a string is one of the words or a path that ends so."""
+
+    def check(value: str) -> str:
+        if value in words or value.endswith(suffixes):
+            return value
+        options = [*(f'"{word}"' for word in words), f"a path that ends with {', '.join(suffixes)}"]
+        raise ValueError(f'"{value}" is not allowed; allowed: {", ".join(options)}')
+
+    return check
 
 
 class Section(BaseModel):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Broken, Count, Fraction, NonNegative, Positive, Section, Seed, as_tuple, refuse
+from .base import Broken, Count, Fraction, NonNegative, Positive, Section, Seed, as_tuple, refuse, suffix_in
 
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
@@ -37,16 +37,6 @@ Supervision = Annotated[
 def norm_of(radius: float | Literal["sqrt_dimension"], dimension: int) -> float:
     """The norm that `radius` asks for in so many features."""
     return dimension**0.5 if radius == "sqrt_dimension" else radius
-
-
-def _suffix_in(suffixes: tuple[str, ...], words: tuple[str, ...] = ()) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        if value in words or value.endswith(suffixes):
-            return value
-        options = [*(f'"{word}"' for word in words), f"a path that ends with {', '.join(suffixes)}"]
-        raise ValueError(f'"{value}" is not allowed; allowed: {", ".join(options)}')
-
-    return check
 
 
 class Noise(Section):
@@ -103,7 +93,7 @@ class GaussianMixture(Drawn):
     kind: Literal["gaussian_mixture"] = "gaussian_mixture"
     positive: int = Field(2, ge=0, description="clusters labelled +1")
     negative: int = Field(2, ge=0, description="clusters labelled -1")
-    centers: Annotated[str, AfterValidator(_suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
+    centers: Annotated[str, AfterValidator(suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
         "orthonormal",
         description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
     )
@@ -121,6 +111,11 @@ class GaussianMixture(Drawn):
     def _rules(self) -> GaussianMixture:
         refuse(self._broken())
         return self
+
+    @property
+    def file(self) -> str | None:
+        """The file that centres are read from."""
+        return None if self.centers in CENTERS else self.centers
 
     def _broken(self) -> Iterator[Broken]:
         counts = ("positive", "negative")
@@ -247,13 +242,19 @@ class Digits(Section):
 
 
 class Table(Section):
-    """Samples read from a file with arrays x, y and, where known, cluster and centers."""
+    """Samples read from a file with arrays x, y and, where known, cluster and centers; or handed over from Python."""
 
     kind: Literal["table"]
-    path: Annotated[str, AfterValidator(_suffix_in(TABLE_SUFFIXES))] = Field(
-        description="CSV, NPZ or NetCDF file, relative to the scenario's folder"
+    path: Annotated[str, AfterValidator(suffix_in(TABLE_SUFFIXES))] | None = Field(
+        None,
+        description="CSV, NPZ or NetCDF file, relative to the scenario's folder; only from Python may it be left out",
     )
     supervision: Supervision = "class"
+
+    @property
+    def file(self) -> str:
+        """The path, or "" for data in memory."""
+        return self.path or ""
 
     @property
     def clusters(self) -> int | None:

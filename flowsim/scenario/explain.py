@@ -54,7 +54,7 @@ def _all_problems(raw: dict[str, Any], source: Source, files: bool) -> list[Prob
         except ValidationError as error:
             problems = problems_in(error, raw)
         else:
-            missing = missing_files(scenario, source.folder) if files else ()
+            missing = missing_files(scenario, source) if files else ()
             problems = [Problem(path_of(key), message) for key, message in missing]
         found += [problem for problem in problems if not suspects & {problem.path, *problem.reads}]
         wrong = {problem.path for problem in problems}

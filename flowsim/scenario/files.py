@@ -5,22 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from .data import CENTERS
+from .arrays import SECTIONS
 from .scenario import Scenario
+from .source import PYTHON, Source
+
+#: What is to be said of a section that takes arrays from outside and says not which.
+UNNAMED = {
+    "data": "required: the path of a CSV, NPZ or NetCDF file; only from Python may it be left out, for data in memory: "
+    "flowsim.run(scenario, data=flowsim.Data(x, y))",
+    "init": "required: the path of an NPZ or NetCDF file; only from Python may it be left out, for weights in memory: "
+    "flowsim.run(scenario, init=flowsim.Weights(hidden, output))",
+}
 
 
 def referenced_files(scenario: Scenario, folder: Path | None = None) -> dict[str, Path]:
     """The files a scenario reads, by the key that names them; relative paths start in `folder`, by default its own."""
-    data, folder = scenario.data, scenario.source.folder if folder is None else folder
-    if data.kind == "table":
-        return {"data.path": folder / data.path}
-    if data.kind == "gaussian_mixture" and data.centers not in CENTERS:
-        return {"data.centers": folder / data.centers}
-    return {}
+    folder = scenario.source.folder if folder is None else folder
+    named = {"data.path" if scenario.data.kind == "table" else "data.centers": getattr(scenario.data, "file", None)}
+    named["init.path"] = getattr(scenario.init, "file", None)
+    return {key: folder / file for key, file in named.items() if file}
 
 
-def missing_files(scenario: Scenario, folder: Path) -> Iterator[tuple[str, str]]:
-    """(key, message) of every file that does not exist."""
-    for key, path in referenced_files(scenario, folder).items():
-        if not path.is_file():
+def unnamed(scenario: Scenario, source: Source) -> list[str]:
+    """The sections that neither name the file that they take arrays from nor have these with them."""
+    sections = {name: getattr(scenario, name) for name in SECTIONS}
+    return [
+        name
+        for name, section in sections.items()
+        if getattr(section, "file", None) == "" and source.held(name, section) is None
+    ]
+
+
+def missing_files(scenario: Scenario, source: Source) -> Iterator[tuple[str, str]]:
+    """(key, message) of every file that does not exist, and of those that a file leaves out: Python may add arrays yet."""
+    for key, path in referenced_files(scenario, source.folder).items():
+        name = key.partition(".")[0]
+        if source.held(name, getattr(scenario, name)) is None and not path.is_file():
             yield key, f"no such file: {path}"
+    if source.name != PYTHON:
+        yield from ((f"{name}.path", UNNAMED[name]) for name in unnamed(scenario, source))

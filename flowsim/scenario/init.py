@@ -1,12 +1,14 @@
-"""[init]: where the flow starts. w_j(0) = scale * shape_j."""
+"""[init]: where the flow starts. w_j(0) = scale * shape_j, or weights of one's own."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from .base import Fraction, Positive, Section
+from .base import Fraction, Positive, Section, suffix_in
+
+WEIGHT_SUFFIXES = (".npz", ".nc")
 
 
 class Shape(Section):
@@ -41,4 +43,20 @@ class Nudged(Shape):
     )
 
 
-Init = Annotated[Gaussian | Sphere | Nudged, Field(discriminator="shape")]
+class Given(Section):
+    """Weights read from a file, or handed over from Python."""
+
+    shape: Literal["given"]
+    path: Annotated[str, AfterValidator(suffix_in(WEIGHT_SUFFIXES))] | None = Field(
+        None,
+        description="NPZ or NetCDF file, relative to the scenario's folder: weights that flowsim saved, a state dict of "
+        "PyTorch, or a result, whose last weights are taken; only from Python may it be left out",
+    )
+
+    @property
+    def file(self) -> str:
+        """The path, or "" for weights in memory."""
+        return self.path or ""
+
+
+Init = Annotated[Gaussian | Sphere | Nudged | Given, Field(discriminator="shape")]

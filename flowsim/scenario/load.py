@@ -73,7 +73,7 @@ def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scena
     values = dict(values)
     try:
         scenario = Scenario.model_validate(values)
-        complete = not (files and any(missing_files(scenario, source.folder)))
+        complete = not (files and any(missing_files(scenario, source)))
     except ValidationError:
         complete = False
     if not complete:

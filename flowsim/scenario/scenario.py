@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from html import escape
 from typing import Annotated, Any
 
@@ -14,11 +15,12 @@ from pydantic import Field, PrivateAttr, model_validator
 from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
 from . import toml
+from .arrays import SECTIONS, Attached, outside
 from .base import TAGS, Broken, Section, Seed, as_tuple, refuse
 from .data import DRAWN, Data, GaussianMixture
 from .evaluate import OF_OUTPUTS, Evaluate
 from .flow import Flow, Stage
-from .init import Gaussian, Init, Nudged
+from .init import Gaussian, Given, Init, Nudged
 from .loss import MARGIN_LOSSES, Loss
 from .model import Linear, Mlp, Model, NtkFeatures, Prelu, SymmetricRelu, TwoLayer
 from .observe import Observe
@@ -101,8 +103,10 @@ class Scenario(Section):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def __eq__(self, other: object) -> bool:
-        """Whether the values are equal, wherever they come from."""
-        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+        """Whether the values are equal, wherever they come from, and the contents of arrays in memory."""
+        if not isinstance(other, Scenario):
+            return False
+        return self.__dict__ == other.__dict__ and self._in_memory() == other._in_memory()
 
     @model_validator(mode="before")
     @classmethod
@@ -262,7 +266,7 @@ class Scenario(Section):
         """What networks of any depth cannot have. given: that it is not for these, in words."""
         init, reads = self.init, ("model.kind",)
         depth = len(model.hidden_widths) + 1
-        if depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
+        if not isinstance(init, Given) and depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
             tiny = (
                 f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
             )
@@ -343,6 +347,12 @@ class Scenario(Section):
             yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
         if self.observe.spacing == "solver":
             yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
+        moving = self.flow.method == "sgd" or self.flow.fresh or isinstance(self.model, SymmetricRelu)
+        if self.data.kind == "table" and isinstance(self.init, Given) and not moving:
+            same = (
+                "with these data and weights the members of an ensemble would be one and the same; give a single seed"
+            )
+            yield Broken("seed", same, ("data.kind", "init.shape"))
         if self.evaluate.claims:
             yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
@@ -416,7 +426,9 @@ class Scenario(Section):
     @property
     def own_source(self) -> Source:
         """The source where it says the same values; that of a scenario without text where this is a copy with others."""
-        return self.source if self._is_as_read() else Source(name=PYTHON, folder=self.source.folder)
+        if self._is_as_read():
+            return self.source
+        return Source(name=PYTHON, folder=self.source.folder, arrays=self.source.arrays)
 
     @property
     def source_text(self) -> str:
@@ -454,8 +466,29 @@ class Scenario(Section):
 
     @property
     def sha256(self) -> str:
-        """Of the canonical text, so of the values alone."""
-        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+        """Of the canonical text, so of the values alone; and of the contents of arrays in memory, where there are any."""
+        text = "".join((self.to_toml(), *(f"{name} {digest}\n" for name, digest in self._in_memory().items())))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def arrays(self, name: str) -> Mapping[str, Any] | None:
+        """What the section of this name has with it in place of a file, name -> array; None where it reads the file."""
+        held = self._source.held(name, getattr(self, name))
+        return held.values if held is not None else None
+
+    def with_arrays(self, arrays: Mapping[str, Mapping[str, Any]]) -> Scenario:
+        """The same with arrays in place of the files that sections take them from: section -> name -> array."""
+        return self.holding({name: Attached(outside(getattr(self, name)), array) for name, array in arrays.items()})
+
+    def holding(self, arrays: Mapping[str, Attached]) -> Scenario:
+        """The same with what stands for sections, also for those of a copy yet to be made."""
+        scenario = self.model_copy()
+        scenario._source = replace(self._source, arrays={**self._source.arrays, **arrays})
+        return scenario
+
+    def _in_memory(self) -> dict[str, str]:
+        """Section -> SHA-256 of its arrays, where no file is named."""
+        held = {name: self._source.held(name, getattr(self, name)) for name in SECTIONS}
+        return {name: found.sha256 for name, found in held.items() if found and not getattr(self, name).file}
 
     def validated(self) -> Scenario:
         """The same values, held to all rules, as ``model_copy`` does not. Raises ScenarioError with every problem found."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .arrays import Attached, outside
+
 #: What messages call a scenario that no file holds.
 PYTHON = "Scenario"
 
@@ -24,7 +26,8 @@ def path_of(key: str) -> KeyPath:
 class Source:
     """text: TOML with its comments, changes included; "" where there is none. values: the same as plain values, or those
     that were given from Python. name: how messages call it. folder: what relative paths start from. lines: key path ->
-    line. changed: key path -> what set it in place of the file, such as ``--set``."""
+    line. changed: key path -> what set it in place of the file, such as ``--set``. arrays: section -> what it has in place
+    of a file."""
 
     text: str = ""
     name: str = ""
@@ -32,6 +35,12 @@ class Source:
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     changed: Mapping[KeyPath, str] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, Attached] = field(default_factory=dict)
+
+    def held(self, name: str, section: Any) -> Attached | None:
+        """What the section of this name has in place of what it would read."""
+        found = self.arrays.get(name)
+        return found if found is not None and found.stands_for == outside(section) else None
 
     def place(self, key: Sequence[str | int]) -> str:
         """``file.toml:LINE`` of the key, or of the closest enclosing key that the file has; what set it otherwise."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import UsageError
 from ..results import opened, scenario_attributes, written_aside
 from ..results.layouts import LAYOUT
 from . import trajectories

@@ -16,7 +16,7 @@ from ..errors import Issue, ScenarioError, UsageError
 from ..scenario import Scenario, referenced_files
 from ..scenario.changes import LEADS_NOWHERE, changed, remove
 from ..scenario.explain import explain
-from ..scenario.files import missing_files
+from ..scenario.files import missing_files, unnamed
 from ..scenario.source import KeyPath, Source, path_of
 from ..scenario.sweep import Sweep, listed
 
@@ -101,6 +101,11 @@ def plan(scenario: Scenario) -> Plan:
     if not sweep.keys:
         name = scenario.source.name or "the scenario"
         raise UsageError(f"{name}: has no [sweep] with a grid, zip or points; flowsim run runs a single scenario")
+    if unnamed(scenario, Source()):
+        raise UsageError(
+            "arrays in memory cannot be swept: write them to files, by numpy.savez and Weights.save, and name these as "
+            "data.path and init.path"
+        )
     base, source = scenario.said(), scenario.own_source
     base.pop("sweep", None)
     axes = tuple(_axes(sweep))
@@ -118,7 +123,7 @@ def plan(scenario: Scenario) -> Plan:
         try:
             raw = resolve(base, values)
             member = Scenario.model_validate(raw)
-            complete = not any(missing_files(member, source.folder))
+            complete = not any(missing_files(member, source))
         except (ValidationError, LookupError, TypeError):
             complete = False
         if not complete:

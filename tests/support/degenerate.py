@@ -20,7 +20,7 @@ import flowsim
 from flowsim import Problem
 from flowsim.problem.data import Samples
 from flowsim.problem.data.samples import Floats
-from flowsim.problem.initial import Weights
+from flowsim.problem.weights import Weights
 
 
 def problem_on(
@@ -42,7 +42,7 @@ def problem_on(
             centers=np.zeros((0, features)),
             cluster_label=np.zeros(0, dtype=np.int64),
         ),
-        weights=Weights(hidden / norm[:, None], np.log(norm), signs, np.log(norm)),
+        weights=Weights.exactly(hidden / norm[:, None], np.log(norm), signs, np.log(norm), bias=bias),
         sample_weight=np.full(count, 1 / count),
     )
 

@@ -8,6 +8,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ...errors import UsageError
 from .samples import Floats
 
 #: What the readers raise for a file that does not hold what its name says.
@@ -25,7 +26,7 @@ def read_table(path: Path) -> dict[str, Floats]:
     try:
         return {name: np.asarray(array, dtype=float) for name, array in readers[path.suffix](path).items()}
     except UNREADABLE as error:
-        raise ValueError(f"{path.name} cannot be read: {_first_line(error)}") from None
+        raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
 
 
 def read_array(path: Path, name: str) -> Floats:
@@ -41,10 +42,23 @@ def read_array(path: Path, name: str) -> Floats:
         with path.open("rb") as file:
             return np.asarray(np.load(file, allow_pickle=False), dtype=float)
     except UNREADABLE as error:
-        raise ValueError(f"{path.name} cannot be read: {_first_line(error)}") from None
+        raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
 
 
-def _first_line(error: Exception) -> str:
+def numbers(name: str, given: Any) -> Floats:
+    """A read-only copy, in floats, of an array of any library. Raises UsageError where it is none of numbers."""
+    if hasattr(given, "detach"):  # PyTorch's, which may have a gradient or lie on another device
+        given = given.detach().cpu()
+    try:
+        array = np.array(given, dtype=float, order="C")
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} is not an array of numbers: {first_line(error)}") from None
+    array.setflags(write=False)
+    return array
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in a line."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

@@ -9,21 +9,21 @@ from ...scenario.data import GaussianMixture, norm_of
 from ..streams import stream
 from .arrays import read_array
 from .clusters import frame, samples_around
-from .samples import Arrays, Floats, Samples
+from .samples import Floats, Samples
 
 
-def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
     """The training set of a ``gaussian_mixture`` scenario."""
     data = scenario.data
     assert isinstance(data, GaussianMixture)
-    centers = _centers(data, scenario, sibling, arrays)
+    centers = _centers(data, scenario, sibling)
     cluster_label = np.where(np.arange(data.clusters) < data.positive, 1, -1).astype(np.int64)
     return samples_around(centers, cluster_label, data, scenario.single_seed)
 
 
-def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None, arrays: Arrays | None) -> Floats:
+def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None) -> Floats:
     if "data.centers" in referenced_files(scenario):
-        return sibling.centers if sibling is not None else _given_centers(data, scenario, arrays)
+        return sibling.centers if sibling is not None else _given_centers(data, scenario)
     generator = stream(scenario.distribution_seed, "centers")
     radius = norm_of(data.radius, data.dimension)
     if data.centers == "random_sphere":
@@ -38,8 +38,9 @@ def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None,
     return radius * rows
 
 
-def _given_centers(data: GaussianMixture, scenario: Scenario, arrays: Arrays | None) -> Floats:
-    """From the arrays, or else from the file that the scenario names."""
+def _given_centers(data: GaussianMixture, scenario: Scenario) -> Floats:
+    """From the arrays that the scenario has with it, or else from the file that it names."""
+    arrays = scenario.arrays("data")
     try:
         centers = (
             read_array(referenced_files(scenario)["data.centers"], "centers") if arrays is None else arrays["centers"]

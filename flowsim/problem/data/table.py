@@ -6,22 +6,27 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...errors import Issue, ScenarioError
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import Table
+from ...scenario.files import UNNAMED
 from .arrays import read_table
-from .samples import Arrays, Samples
+from .samples import Arrays, Floats, Samples
 
 
-def read(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
-    """The training set of a ``table`` scenario, from the arrays, or else from the file that it names."""
+def read(scenario: Scenario, sibling: Samples | None) -> Samples:
+    """The training set of a ``table`` scenario, from arrays that it has with it, or else from the file that it names."""
     if sibling is not None:
         return sibling
-    if arrays is None:
-        try:
-            arrays = read_table(referenced_files(scenario)["data.path"])
-        except ValueError as error:
-            raise scenario.error(("data.path", str(error))) from None
-    return samples_of(scenario, arrays)
+    arrays, files = scenario.arrays("data"), referenced_files(scenario)
+    if arrays is not None:
+        return samples_of(scenario, arrays)
+    if "data.path" not in files:
+        raise scenario.error(("data.path", UNNAMED["data"]))
+    try:
+        return samples_of(scenario, read_table(files["data.path"]))
+    except ValueError as error:
+        raise scenario.error(("data.path", str(error))) from None
 
 
 def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
@@ -29,17 +34,19 @@ def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
     data = scenario.data
     assert isinstance(data, Table)
     by_cluster = data.supervision == "cluster"
-    problems = [("data.path", text) for text in _problems(arrays, by_cluster or scenario.loss.kind != "square")]
+    wrong = list(problems(arrays, by_cluster or scenario.loss.kind != "square"))
     if by_cluster and "cluster" not in arrays:
-        problems.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
-    if problems:
-        raise scenario.error(*problems)
-    inputs, label = np.ascontiguousarray(arrays["x"]), np.ascontiguousarray(arrays["y"])
+        wrong.append('supervision = "cluster" needs the array cluster')
+    if wrong and not data.file:
+        raise ScenarioError([Issue("", text, "Data") for text in wrong])
+    if wrong:
+        raise scenario.error(*(("data.path", text) for text in wrong))
+    inputs, label = own(arrays["x"]), own(arrays["y"])
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
         member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
         means = member @ inputs / member.sum(axis=1, keepdims=True) if "centers" not in arrays else arrays["centers"]
-        centers = np.ascontiguousarray(means)
+        centers = own(means)
         cluster_label = np.sign(member @ label).astype(np.int64)
     else:
         sample_cluster = np.full(len(label), -1)
@@ -58,7 +65,13 @@ def _cluster_count(arrays: Arrays) -> int:
     return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
 
 
-def _problems(arrays: Arrays, labels: bool) -> Iterator[str]:
+def own(array: Floats) -> Floats:
+    """In the order of C, and to be written to, for compiled code is of one type of array; a copy where need be."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def problems(arrays: Arrays, labels: bool) -> Iterator[str]:
+    """What is wrong with a table of these arrays. labels: whether y has to hold +1/-1 rather than any targets."""
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"

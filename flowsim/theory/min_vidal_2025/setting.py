@@ -13,6 +13,7 @@ from ...engine import cosines
 from ...problem import Problem
 from ...problem.data.samples import Booleans, Floats, Integers
 from ...scenario.data import GaussianMixture
+from ...scenario.init import Shape
 from ..evidence import Evidence, NotApplicable
 
 PAPER = "Min & Vidal 2025"
@@ -93,6 +94,8 @@ class Training:
             raise NotApplicable("it speaks of networks whose output weights are trained and that have no biases")
         if problem.loss.name != "square":
             raise NotApplicable("it speaks of the square loss")
+        if not isinstance(evidence.scenario.init, Shape):
+            raise NotApplicable("it speaks of weights of the size init.scale, and these were given")
         times, cosine = evidence.over_time("cosine")
         kept, log_norm = evidence.over_time("log_norm")
         if len(kept) != len(times):
@@ -248,6 +251,7 @@ def unmet(evidence: Evidence) -> str:
 def _unmet(evidence: Evidence, training: Training) -> Iterator[str]:
     scenario, mixture = evidence.scenario, training.mixture
     assert isinstance(scenario.data, GaussianMixture)
+    assert isinstance(scenario.init, Shape)
     alpha, samples = mixture.alpha, scenario.data.samples / mixture.clusters
     if scenario.flow.method != "gradient_flow":
         yield f"gradient flow, not {scenario.flow.method}"
