@@ -15,7 +15,7 @@ from .data.given import Data
 from .weights import Weights
 
 
-def with_given(scenario: Scenario, data: Data | None, init: Weights | None) -> Scenario:
+def with_given(scenario: Scenario, data: object, init: object) -> Scenario:
     """The scenario on these data, from these weights, itself where both are None. Raises ScenarioError where what it asks
     for is not for such data or weights."""
     changes: dict[str, Any] = {}

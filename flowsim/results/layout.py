@@ -196,13 +196,14 @@ def init(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     if outside(scenario.init) is None:
         return None
     dims: dict[str, tuple[str, ...]] = {"hidden_direction": ("neuron", "feature")}
-    for layer, _ in enumerate(problem.upper, start=2):
+    arrays = scenario.arrays("init") or problem.weights.arrays()
+    for layer, _ in enumerate(layers_of(arrays), start=2):
         here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
         dims |= {LAYER_WEIGHT.format(layer): (here, below), LAYER_BIAS.format(layer): (here,)}
     return xr.Dataset(
         {
             name: _variable(dims.get(name, ("neuron",)), array, INIT.get(name, "weights of a layer at time 0"))
-            for name, array in problem.weights.arrays().items()
+            for name, array in arrays.items()
         }
     )
 

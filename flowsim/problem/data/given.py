@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import Issue, ScenarioError, UsageError
 from .arrays import numbers
 from .samples import Floats
-from .table import problems
+from .table import means, problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class Data:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, numbers(f"Data: {name}", value))
-        wrong = list(problems({name: array for name, array in self.arrays().items() if "test_" not in name}, False))
+        given = {name: getattr(self, name) for name in ("x", "y", "cluster", "centers")}
+        wrong = list(problems({name: array for name, array in given.items() if array is not None}, False))
         if self.test is not None:
             if not isinstance(self.test, Sequence) or len(self.test) not in (2, 3):
                 raise UsageError("Data: test is (x, y) or (x, y, cluster)")
@@ -55,6 +56,9 @@ class Data:
 
     def arrays(self) -> dict[str, Floats]:
         """name -> array, as a result's group `data` has them."""
-        found = {"x": self.x, "y": self.y, "cluster": self.cluster, "centers": self.centers}
+        centers = self.centers
+        if centers is None and self.cluster is not None:
+            centers = means(self.x, self.cluster)
+        found = {"x": self.x, "y": self.y, "cluster": self.cluster, "centers": centers}
         found |= dict(zip(("test_x", "test_y", "test_cluster"), self.test or (), strict=False))
         return {name: array for name, array in found.items() if array is not None}

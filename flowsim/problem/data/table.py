@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import Issue, ScenarioError
 from ...scenario import Scenario, referenced_files
@@ -34,19 +36,18 @@ def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
     data = scenario.data
     assert isinstance(data, Table)
     by_cluster = data.supervision == "cluster"
-    wrong = list(problems(arrays, by_cluster or scenario.loss.kind != "square"))
+    wrong = [("data.path", text) for text in problems(arrays, by_cluster or scenario.loss.kind != "square")]
     if by_cluster and "cluster" not in arrays:
-        wrong.append('supervision = "cluster" needs the array cluster')
+        wrong.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if wrong and not data.file:
-        raise ScenarioError([Issue("", text, "Data") for text in wrong])
+        raise ScenarioError([Issue(key.replace("data.path", ""), text, "Data") for key, text in wrong])
     if wrong:
-        raise scenario.error(*(("data.path", text) for text in wrong))
+        raise scenario.error(*wrong)
     inputs, label = own(arrays["x"]), own(arrays["y"])
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
         member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
-        means = member @ inputs / member.sum(axis=1, keepdims=True) if "centers" not in arrays else arrays["centers"]
-        centers = own(means)
+        centers = own(arrays["centers"] if "centers" in arrays else means(inputs, sample_cluster))
         cluster_label = np.sign(member @ label).astype(np.int64)
     else:
         sample_cluster = np.full(len(label), -1)
@@ -63,6 +64,12 @@ def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
 
 def _cluster_count(arrays: Arrays) -> int:
     return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
+
+
+def means(inputs: Floats, cluster: NDArray[Any]) -> Floats:
+    """(K, d): those of clusters 0 to K - 1"""
+    member = cluster == np.arange(int(cluster.max()) + 1)[:, None]
+    return member @ inputs / member.sum(axis=1, keepdims=True)
 
 
 def own(array: Floats) -> Floats:
