@@ -310,6 +310,9 @@ class Scenario(Section):
             yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
         if self.observe.spacing == "solver":
             yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
+        if self.data.kind == "table" and self.data.test is not None and self.data.test.fraction is not None:
+            own = "each member would split the table in its own way; give path, or run the seeds as a sweep"
+            yield Broken("data.test.fraction", own, ("seed", "data.kind"))
         if self.evaluate.claims:
             yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
