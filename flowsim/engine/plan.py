@@ -92,7 +92,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
 
 def reading(scenario: Scenario, clock: str) -> str:
     """What instants are named by. Without an end in time, that of the loss clock may be no float."""
-    if clock == "time" or scenario.flow.until.time is not None:
+    if clock == "time" or scenario.flow.until.time is not None or scenario.observe.listed:
         return "time"
     if scenario.observe.spacing == "log":
         return "log10_time"

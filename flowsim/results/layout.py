@@ -167,13 +167,17 @@ def numerics(trajectory: Trajectory) -> xr.Dataset:
 
 
 def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
-    """The samples themselves, for runs whose data come from a file; the result can then serve as that table.
+    """The samples themselves, for runs whose data come from a file; the result can then serve as that table. Held-out
+    samples are beside them where these come from a file, too.
 
     Of an ensemble whose members draw their samples around centres from a file, the centres alone; None for all other runs.
     """
-    if not referenced_files(scenario):
+    files = referenced_files(scenario)
+    if not files:
         return None
-    variables = {}
+    variables = _held_out(scenario, problem)
+    if files.keys() <= {"data.test.path"}:
+        return xr.Dataset(variables)
     if not scenario.is_ensemble or scenario.data.kind == "table":
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
         variables["y"] = _variable(("row",), problem.label, COORDINATES["label"])
@@ -182,6 +186,20 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     if len(problem.centers):
         variables["centers"] = _variable(("center", "feature"), problem.centers, "cluster centre")
     return xr.Dataset(variables)
+
+
+def _held_out(scenario: Scenario, problem: Problem) -> dict[str, xr.Variable]:
+    """Held-out samples of a file."""
+    test, asked = problem.test, scenario.data.test
+    if test is None or asked is None or asked.samples is not None:
+        return {}
+    variables = {
+        "test_x": _variable(("test_row", "feature"), test.inputs, "features of the held-out sample"),
+        "test_y": _variable(("test_row",), test.label, "label or target of the held-out sample"),
+    }
+    if bool((test.sample_cluster >= 0).all()):
+        variables["test_cluster"] = _variable(("test_row",), test.sample_cluster, "cluster of the held-out sample")
+    return variables
 
 
 def snapshot_index(dataset: xr.Dataset) -> Integers:

@@ -20,7 +20,7 @@ from ...scenario import Scenario, loads
 from .attacks.pgd import FIRST, LAST
 from .attacks.target import Target, descend
 from .classifier import Classifier
-from .evaluation import test_of
+from .evaluation import origin_of, test_of
 from .norms import NORMS
 from .trained import classifier_of
 
@@ -58,9 +58,9 @@ def transfer(
 ) -> xr.Dataset:
     """Attack the network of result `a`, a file or a tree, and show the moved samples to that of `b` as well.
 
-    The two were trained on one distribution; runs of different seeds share one by ``data.seed``. The samples are fresh, of
-    `a`. attacks: "fgm", "pgd" or both. norm: "l2" or "linf". steps: of pgd. at, onto: which of the kept weights of `a`
-    and of `b`. folder: where relative paths of their scenarios start.
+    The two were trained on one distribution; runs of different seeds share one by ``data.seed``. The samples are those of
+    `a`: held-out ones where it has some, else fresh. attacks: "fgm", "pgd" or both. norm: "l2" or "linf". steps: of pgd.
+    at, onto: which of the kept weights of `a` and of `b`. folder: where relative paths of their scenarios start.
 
     Along `attack` and `radius`: `attacked_accuracy`, of `a`; `transferred_accuracy`, of `b` on the same samples;
     `random_accuracy`, of `b` at moves of the same size in random directions; `transfer_rate`: of the samples that both get
@@ -89,7 +89,7 @@ def transfer(
             fooled = both & ~keeps
             if fooled.any():
                 rate[row, column] = (~follows[fooled]).mean()
-    return _layout(sizes, attacks, norm, own, moved, random, rate)
+    return _layout(sizes, attacks, norm, own, moved, random, rate).assign_attrs(origin_of(test))
 
 
 def _checked(radii: Iterable[float], attacks: Sequence[str], norm: str, samples: int, steps: int) -> Floats:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from ...scenario import Scenario, referenced_files
-from ...scenario.data import Table
+from ...scenario.data import Supervision, Table
 from .arrays import read_table
-from .samples import Floats, Samples
+from .samples import Floats, Integers, Samples
+from .split import check_kept, split
 
 
 def read(scenario: Scenario, sibling: Samples | None) -> Samples:
@@ -18,16 +20,33 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
         return sibling
     data = scenario.data
     assert isinstance(data, Table)
-    try:
-        arrays = read_table(referenced_files(scenario)["data.path"])
-    except ValueError as error:
-        raise scenario.error(("data.path", str(error))) from None
-    by_cluster = data.supervision == "cluster"
-    problems = [("data.path", text) for text in _problems(arrays, by_cluster or scenario.loss.kind != "square")]
-    if by_cluster and "cluster" not in arrays:
+    arrays = _arrays(scenario, "data.path")
+    problems = [("data.path", text) for text in _problems(arrays, _labels_only(scenario))]
+    if data.supervision == "cluster" and "cluster" not in arrays:
         problems.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if problems:
         raise scenario.error(*problems)
+    rows, held_out = split(scenario, len(arrays["x"]))
+    training = _rows(arrays, rows)
+    if "cluster" in arrays and "centers" not in arrays:
+        check_kept(scenario, arrays["cluster"].astype(np.int64), training["cluster"].astype(np.int64))
+    samples = of_arrays(training, data.supervision)
+    if not len(held_out):
+        return samples
+    return replace(samples, test=held_out_of_arrays(_rows(arrays, held_out), samples, data.supervision))
+
+
+def read_held_out(scenario: Scenario, samples: Samples) -> Samples:
+    """The samples that ``data.test.path`` names, to be held out beside those that are trained on."""
+    arrays, supervision = _arrays(scenario, "data.test.path"), scenario.data.supervision
+    problems = list(held_out_problems(arrays, samples, supervision, _labels_only(scenario)))
+    if problems:
+        raise scenario.error(*(("data.test.path", text) for text in problems))
+    return held_out_of_arrays(arrays, samples, supervision)
+
+
+def of_arrays(arrays: Mapping[str, Floats], supervision: Supervision) -> Samples:
+    """The training set of arrays x, y and, where known, cluster and centers; without centers, these are the means."""
     inputs, label = np.ascontiguousarray(arrays["x"]), arrays["y"]
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
@@ -38,7 +57,7 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
         sample_cluster = np.full(len(label), -1)
         centers, cluster_label = np.zeros((0, inputs.shape[1])), np.zeros(0, dtype=np.int64)
     return Samples.supervised(
-        data.supervision,
+        supervision,
         inputs=inputs,
         label=label,
         sample_cluster=sample_cluster,
@@ -47,11 +66,66 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     )
 
 
-def _cluster_count(arrays: dict[str, Floats]) -> int:
+def held_out_of_arrays(arrays: Mapping[str, Floats], samples: Samples, supervision: Supervision) -> Samples:
+    """Held-out samples of arrays x, y and, where known, cluster, an index of the centres of the training set `samples`."""
+    known = "cluster" in arrays and len(samples.centers) > 0
+    return Samples.supervised(
+        supervision,
+        inputs=np.ascontiguousarray(arrays["x"]),
+        label=arrays["y"],
+        sample_cluster=arrays["cluster"].astype(np.int64) if known else np.full(len(arrays["y"]), -1),
+        centers=samples.centers,
+        cluster_label=samples.cluster_label,
+    )
+
+
+def held_out_problems(
+    arrays: Mapping[str, Floats], samples: Samples, supervision: Supervision, labels: bool
+) -> Iterator[str]:
+    """What is wrong with arrays of held-out samples beside a training set. labels: whether y has to be +1/-1."""
+    # the centres are those of the training set, whatever else the file has
+    arrays = {name: array for name, array in arrays.items() if name != "centers"}
+    if supervision == "cluster" and "cluster" not in arrays:
+        yield 'supervision = "cluster" needs the array cluster, which this table does not have'
+    cluster = arrays.pop("cluster", None)
+    found = list(_problems(arrays, labels))
+    yield from found
+    if found:
+        return
+    count, features = len(arrays["x"]), samples.inputs.shape[1]
+    if arrays["x"].shape[1] != features:
+        yield f"x has {arrays['x'].shape[1]} features, the training data have {features}"
+    if cluster is None or not len(samples.centers):
+        return
+    if cluster.shape != (count,):
+        yield f"cluster has shape {cluster.shape}, but x has {count} samples; expected ({count},)"
+    elif not np.isin(cluster, np.arange(len(samples.centers))).all():
+        yield f"cluster must hold whole numbers from 0 to {len(samples.centers) - 1}, the clusters of the training data"
+
+
+def _arrays(scenario: Scenario, key: str) -> dict[str, Floats]:
+    """What the file has that a key of the scenario names."""
+    try:
+        return read_table(referenced_files(scenario)[key])
+    except ValueError as error:
+        raise scenario.error((key, str(error))) from None
+
+
+def _labels_only(scenario: Scenario) -> bool:
+    """Whether y has to hold labels +1/-1 rather than any targets."""
+    return scenario.data.supervision == "cluster" or scenario.loss.kind != "square"
+
+
+def _rows(arrays: Mapping[str, Floats], rows: Integers) -> dict[str, Floats]:
+    """The arrays of these samples; centers are of no sample."""
+    return {name: array if name == "centers" else array[rows] for name, array in arrays.items()}
+
+
+def _cluster_count(arrays: Mapping[str, Floats]) -> int:
     return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
 
 
-def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
+def _problems(arrays: Mapping[str, Floats], labels: bool) -> Iterator[str]:
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
@@ -78,7 +152,7 @@ def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
         yield from _cluster_problems(arrays)
 
 
-def _cluster_problems(arrays: dict[str, Floats]) -> Iterator[str]:
+def _cluster_problems(arrays: Mapping[str, Floats]) -> Iterator[str]:
     count = _cluster_count(arrays)
     found = np.unique(arrays["cluster"])
     if not np.isin(found, np.arange(count)).all():
