@@ -13,7 +13,7 @@ from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
-from .data.samples import Floats, Integers
+from .data.samples import Arrays, Floats, Integers
 from .initial import Weights, draw
 from .losses import LOSSES, Loss
 from .networks import ACTIVATIONS, Activation
@@ -147,15 +147,16 @@ class Problem:
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
-def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
+def build(scenario: Scenario, sibling: Problem | None = None, *, arrays: Arrays | None = None) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
     sibling: the problem of the same scenario with another seed, where that was built before; files are not read again.
+    arrays: what to take in place of what the scenario's file holds, by name, as a result has it in its group `data`.
     Raises ScenarioError where a file that the scenario names does not hold what it should, or where the arrays would not
     fit into this machine's memory, and UsageError for an ensemble: each of its members has a problem of its own.
     """
     _check_memory(scenario)
-    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
+    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None, arrays)
     loss = LOSSES[scenario.loss.kind]
     if loss.classes and isinstance(scenario.model, TwoLayer):
         problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]

@@ -7,10 +7,10 @@ import numpy as np
 from ...scenario import Scenario
 from ...scenario.data import DIGITS, Digits, norm_of
 from ..streams import stream
-from .samples import Integers, Samples
+from .samples import Arrays, Integers, Samples
 
 
-def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
     """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label."""
     data = scenario.data
     assert isinstance(data, Digits)

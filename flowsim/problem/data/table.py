@@ -1,4 +1,4 @@
-"""A user's own samples, read from a file."""
+"""A user's own samples, from a file or from arrays."""
 
 from __future__ import annotations
 
@@ -9,30 +9,37 @@ import numpy as np
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import Table
 from .arrays import read_table
-from .samples import Floats, Samples
+from .samples import Arrays, Samples
 
 
-def read(scenario: Scenario, sibling: Samples | None) -> Samples:
-    """The training set of a ``table`` scenario; every problem of the file is reported at once."""
+def read(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
+    """The training set of a ``table`` scenario, from the arrays, or else from the file that it names."""
     if sibling is not None:
         return sibling
+    if arrays is None:
+        try:
+            arrays = read_table(referenced_files(scenario)["data.path"])
+        except ValueError as error:
+            raise scenario.error(("data.path", str(error))) from None
+    return samples_of(scenario, arrays)
+
+
+def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
+    """The training set that a table of these arrays is. Raises ScenarioError with all that is wrong with them."""
     data = scenario.data
     assert isinstance(data, Table)
-    try:
-        arrays = read_table(referenced_files(scenario)["data.path"])
-    except ValueError as error:
-        raise scenario.error(("data.path", str(error))) from None
     by_cluster = data.supervision == "cluster"
     problems = [("data.path", text) for text in _problems(arrays, by_cluster or scenario.loss.kind != "square")]
     if by_cluster and "cluster" not in arrays:
         problems.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if problems:
         raise scenario.error(*problems)
-    inputs, label = np.ascontiguousarray(arrays["x"]), arrays["y"]
+    inputs, label = np.ascontiguousarray(arrays["x"]), np.ascontiguousarray(arrays["y"])
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
         member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
-        centers = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
+        means = member @ inputs / member.sum(axis=1, keepdims=True) if "centers" not in arrays else arrays["centers"]
+        centers = np.ascontiguousarray(means)
         cluster_label = np.sign(member @ label).astype(np.int64)
     else:
         sample_cluster = np.full(len(label), -1)
@@ -47,11 +54,11 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     )
 
 
-def _cluster_count(arrays: dict[str, Floats]) -> int:
+def _cluster_count(arrays: Arrays) -> int:
     return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
 
 
-def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
+def _problems(arrays: Arrays, labels: bool) -> Iterator[str]:
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
@@ -78,7 +85,7 @@ def _problems(arrays: dict[str, Floats], labels: bool) -> Iterator[str]:
         yield from _cluster_problems(arrays)
 
 
-def _cluster_problems(arrays: dict[str, Floats]) -> Iterator[str]:
+def _cluster_problems(arrays: Arrays) -> Iterator[str]:
     count = _cluster_count(arrays)
     found = np.unique(arrays["cluster"])
     if not np.isin(found, np.arange(count)).all():
