@@ -55,21 +55,31 @@ def of_values(values: dict[str, Any], folder: str | PathLike[str] = "") -> Scena
     return _validated(Source(text, "", Path(folder), locate(text)), values, {})
 
 
+def reread(text: str, overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario whose text a result holds. The files that it names need not be there."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([_syntax_issue(error, "", text)]) from None
+    return _validated(Source(text, lines=locate(text)), raw, overrides or {}, files=False)
+
+
 def with_seeds(scenario: Scenario, seeds: Iterable[int]) -> Scenario:
     """The scenario as an ensemble of these seeds, its text included. Raises ScenarioError where it cannot be one."""
     return _validated(scenario.source, tomllib.loads(scenario.source.text), {"seed": list(seeds)})
 
 
-def _validated(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any]) -> Scenario:
+def _validated(source: Source, raw: dict[str, Any], overrides: Mapping[str, Any], files: bool = True) -> Scenario:
+    """files: whether those that the scenario names must be there."""
     if overrides:
         source, raw = _override(source, raw, overrides)
     try:
         scenario = Scenario.model_validate(raw)
-        complete = not any(missing_files(scenario, source.folder))
+        complete = not (files and any(missing_files(scenario, source.folder)))
     except ValidationError:
         complete = False
     if not complete:
-        raise ScenarioError(explain(raw, source))
+        raise ScenarioError(explain(raw, source, files))
     scenario._source = source
     return scenario
 
