@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import flowsim
-from flowsim.problem import build, fresh
+from flowsim.problem import fresh
 from flowsim.report.style import GREY, LINES, PALETTE
 from flowsim.theory import relu_network
 from flowsim.theory.frei_vardi_2023 import Flips, certified_radius, universal_direction
@@ -33,9 +33,8 @@ def main() -> None:
     left, right = figure.subplots(1, 2)
     counts, sizes, robust = [], [], []
     for color, line, path in zip(PALETTE, cycle(LINES), arguments.runs, strict=False):
-        with flowsim.open(path) as tree:
-            scenario, limit = flowsim.loads(str(tree.attrs["scenario"])), tree["limit"].to_dataset().load()
-        problem = build(scenario)
+        with flowsim.reopen(path) as case:
+            scenario, problem, limit = case.scenario, case.problem, case.tree["limit"].to_dataset().load()
         network = relu_network(limit["hidden"].values, limit["hidden_bias"].values, limit["output_weight"].values)
         test = fresh(scenario, problem.samples, SAMPLES)
         direction = universal_direction(problem.centers, problem.cluster_label)

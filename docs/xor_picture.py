@@ -24,9 +24,8 @@ HALF, PIXELS = 1.75, 600
 
 def draw(result: str, shown: int) -> plt.Figure:
     """Two panels, the first and the last weights kept: the first `shown` samples, the sign of f, and where it is 0."""
-    with flowsim.open(result) as tree:
-        run, scenario = tree.to_dataset().load(), flowsim.loads(tree.attrs["scenario"])
-    problem = flowsim.build(scenario)
+    with flowsim.reopen(result) as case:
+        run, scenario, problem = case.trajectory.load(), case.scenario, case.problem
     x, label, clean = (values[:shown] for values in (problem.inputs, problem.targets, problem.clean_targets))
     figure, panels = plt.subplots(1, 2, figsize=(9, 5.3), sharey=True, layout="constrained")
     for axes, snapshot in zip(panels, (0, -1), strict=True):

@@ -15,6 +15,7 @@ from ._accessor import register_with_xarray
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .analysis.case import Case, reopen
     from .analysis.compare import compare
     from .analysis.density import density
     from .analysis.distance import distance
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .sweep import open_sweep
 
 _HOME = {
+    "Case": "analysis.case",
     "FlowsimError": "errors",
     "Problem": "problem",
     "Scenario": "scenario",
@@ -43,6 +45,7 @@ _HOME = {
     "loads": "scenario",
     "open": "results",
     "open_sweep": "sweep",
+    "reopen": "analysis.case",
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
@@ -51,6 +54,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Case",
     "FlowsimError",
     "Problem",
     "Scenario",
@@ -65,6 +69,7 @@ __all__ = [
     "loads",
     "open",
     "open_sweep",
+    "reopen",
     "robustness",
     "run",
     "run_ensemble",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
-from os import PathLike
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from pydantic import TypeAdapter, ValidationError
 
 from ..errors import UsageError
 from ..problem.data.samples import Booleans, Floats, Integers
-from ..results import open
 from ..results.layout import snapshot_index
-from ..scenario import Scenario
+from ..results.stored import keys_of
+from ..scenario.data import Data
+from ..scenario.scenario import DEFAULT_TAGS
+from .case import Case, Result, reopened
 
 #: Two instants this close, relative to the end of what is compared, are the same. (Of logarithms, to 1 where that is less.)
 SAME_INSTANT = 1e-9
@@ -30,11 +31,9 @@ MEANINGS = {
     "relative_weight_distance": "|w_a - w_b| / |w_b|",
 }
 
-Result = str | PathLike[str] | xr.DataTree
 
-
-def compare(a: Result, b: Result) -> xr.Dataset:
-    """The distance between two results, files or trees, at the instants that `a` has kept within the span of both.
+def compare(a: Result, b: Result, *, seed: int | None = None) -> xr.Dataset:
+    """The distance between two results at the instants that `a` has kept within the span of both.
 
     Along `time`: `cosine_difference`, `log_norm_difference`, `output_weight_difference` (time, neuron) and `loss_ratio`
     (time). Where `b` has kept the same instant its values are taken as they are; elsewhere its cosines, log norms, output
@@ -42,11 +41,11 @@ def compare(a: Result, b: Result) -> xr.Dataset:
     true. Along `snapshot`, the instants at which both have kept their weights: `angle` and `relative_weight_distance`
     (snapshot, neuron); biases are entries of the weights. Where a time of either is no float any more, instants are found,
     and `b` is interpolated, by `log10_time`, which is then a coordinate. What one of the two has not kept is left out.
-    Raises UsageError where the two are not of the same neurons on the same data.
+    seed: the member, of ensembles. Raises UsageError where the two are not of the same neurons on the same data.
     """
-    with _opened(a) as first, _opened(b) as second:
+    with reopened(a, seed) as first, reopened(b, seed) as second:
         _check_comparable(first, second)
-        one, other = first.to_dataset(), second.to_dataset()
+        one, other = first.trajectory, second.trajectory
         logarithms = not (np.isfinite(one["time"]).all() and np.isfinite(other["time"]).all())
         instants = _common(one, other, "time", logarithms)
         time = one["time"][instants.place]
@@ -176,38 +175,35 @@ def _log_norm(run: xr.Dataset, places: Integers) -> Floats:
     return np.asarray(run["log_norm"].values[snapshot_index(run)[places]])
 
 
-def _check_comparable(first: xr.DataTree, second: xr.DataTree) -> None:
+def _check_comparable(first: Case, second: Case) -> None:
     problems = list(_differences(first, second))
     if problems:
         raise UsageError("these two cannot be compared: " + "; ".join(problems))
 
 
-def _differences(first: xr.DataTree, second: xr.DataTree) -> Iterator[str]:
-    """Why two results are not of the same neurons on the same data, every reason."""
-    for name, tree in (("a", first), ("b", second)):
-        if "seed" in tree.dims:
-            yield f"{name} is an ensemble, and only single runs are compared"
-    if "seed" in first.dims or "seed" in second.dims:
-        return
+def _differences(first: Case, second: Case) -> Iterator[str]:
+    """Why two results are not of the same neurons on the same data, every reason. Their scenarios need not be readable any
+    more."""
+    one, other = first.trajectory, second.trajectory
+    apart = False
     for name in ("neuron", "cluster", "feature"):
-        sizes = first.sizes.get(name), second.sizes.get(name)
+        sizes = one.sizes.get(name), other.sizes.get(name)
         if None not in sizes and sizes[0] != sizes[1]:
+            apart |= name == "neuron"
             yield f"a has {sizes[0]} {name}s and b has {sizes[1]}"
-    one, other = _scenario(first), _scenario(second)
-    if one.seed != other.seed:
-        yield f"a is of seed {one.seed} and b of seed {other.seed}, so their random draws differ"
-    if not _same_data(first, second, one, other):
+    if first.seed != second.seed:
+        yield f"a is of seed {first.seed} and b of seed {second.seed}, so their random draws differ"
+    if not _same_data(first.tree, second.tree):
         yield "they have different data"
-    if "neuron_sign" in first.coords and "neuron_sign" in second.coords and one.model.neurons == other.model.neurons:
-        differ = np.count_nonzero(first["neuron_sign"].values != second["neuron_sign"].values)
+    if "neuron_sign" in one.coords and "neuron_sign" in other.coords and not apart:
+        differ = np.count_nonzero(one["neuron_sign"].values != other["neuron_sign"].values)
         if differ:
             yield f"{differ} of their neurons have output weights of different signs"
 
 
-def _same_data(first: xr.DataTree, second: xr.DataTree, one: Scenario, other: Scenario) -> bool:
+def _same_data(first: xr.DataTree, second: xr.DataTree) -> bool:
     """By the scenarios, and by the samples themselves where they came from a file."""
-    files = {"path"} if one.data.kind == "table" else set()
-    if one.data.model_dump(exclude=files) != other.data.model_dump(exclude=files):
+    if _data(first) != _data(second):
         return False
     kept = [tree.children.get("data") for tree in (first, second)]
     if kept[0] is None or kept[1] is None:
@@ -215,9 +211,12 @@ def _same_data(first: xr.DataTree, second: xr.DataTree, one: Scenario, other: Sc
     return kept[0].to_dataset(inherit=False).equals(kept[1].to_dataset(inherit=False))
 
 
-def _scenario(tree: xr.DataTree) -> Scenario:
-    return Scenario.model_validate(tomllib.loads(str(tree.attrs["scenario"])))
-
-
-def _opened(result: Result) -> xr.DataTree | nullcontext[xr.DataTree]:
-    return nullcontext(result) if isinstance(result, xr.DataTree) else open(result)
+def _data(tree: xr.DataTree) -> dict[str, Any]:
+    """The section [data], defaults included where this version of flowsim can read it; a table without its path."""
+    tag, default = DEFAULT_TAGS["data"]
+    given = {tag: default, **keys_of(tree.attrs).get("data", {})}
+    try:
+        known = TypeAdapter(Data).validate_python(given).model_dump()
+    except ValidationError:
+        known = given
+    return {key: value for key, value in known.items() if not (given[tag] == "table" and key == "path")}

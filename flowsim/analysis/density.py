@@ -7,8 +7,6 @@ features where sparse ones need few, whatever the penalty.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
-from os import PathLike
 from typing import Literal
 
 import numpy as np
@@ -17,11 +15,8 @@ import xarray as xr
 from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import Setting
-from ..problem import build, reduce
 from ..problem.data.samples import Floats
-from ..results import open
-from ..results.weights import weights_of
-from ..scenario import loads
+from .case import Result, reopened
 from .robustness.attacks.target import Target
 from .robustness.evaluation import Test, origin_of, test_of
 from .robustness.norms import NORMS
@@ -40,7 +35,7 @@ FLAT = 1e-12
 
 
 def density(
-    result: str | PathLike[str] | xr.DataTree,
+    result: Result,
     radius: float,
     *,
     attack: Literal["fgm", "pgd"] = "fgm",
@@ -48,20 +43,21 @@ def density(
     penalties: Iterable[float] = PENALTIES,
     samples: int = 100,
     steps: int = 50,
-    folder: str | PathLike[str] = "",
+    seed: int | None = None,
 ) -> xr.Dataset:
     """Reconstruct perturbations in l2 of this radius, at every instant whose weights were kept, of held-out samples where
     there are some, else of fresh ones.
 
     features: "centers", the columns of the dictionary or the centres of clusters, or "weights", the neurons' directions at
-    the end. Along `snapshot` and `penalty`, in the mean over the samples that the attack moves: `density`, the share of
+    the end. seed: the member of an ensemble.
+
+    Along `snapshot` and `penalty`, in the mean over the samples that the attack moves: `density`, the share of
     the features whose coefficient is not 0; `residual`, |W y - x|^2, by which curves of any two instants compare.
     Raises UsageError where there are no such features, no weights were kept, or scikit-learn is not installed.
     """
-    with nullcontext(result) if isinstance(result, xr.DataTree) else open(result) as tree:
-        scenario = loads(str(tree.attrs["scenario"]), folder=folder)
-        setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-        weights, chosen = weights_of(setting, tree.to_dataset()), np.array([*penalties], dtype=float)
+    with reopened(result, seed) as case:
+        scenario, setting, weights = case.scenario, case.setting, case.weights
+    chosen = np.array([*penalties], dtype=float)
     rules = {
         "radius: above 0": radius > 0,
         "penalties: at least one, all of them above 0": len(chosen) > 0 and bool((chosen > 0).all()),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from os import PathLike
-
 import numpy as np
 import xarray as xr
 
+from ..engine.threads import blas_threads
 from ..errors import UsageError
 from ..observe import Setting
-from ..problem import Problem, build, reduce
+from ..problem import Problem
 from ..results.weights import weights_of
-from ..scenario import Scenario, loads
+from ..scenario import Scenario
+from .case import Result, reopened
 from .robustness import TwoLayer, ideal_classifier, network_of
 from .sphere import sphere_distance
 
@@ -26,16 +26,15 @@ MEANINGS = {
 }
 
 
-def distance(result: xr.DataTree, *, over_time: bool = False, folder: str | PathLike[str] = "") -> xr.Dataset:
+def distance(result: Result, *, over_time: bool = False, seed: int | None = None) -> xr.Dataset:
     """The distance of a run's network f from F^(p), p the degree of its activation.
 
     At the last of the instants whose weights were kept, or with over_time at all of them, along dimension `snapshot`.
-    folder: where the scenario's relative paths start. Raises UsageError where the weights were not kept, for an ensemble,
-    and where there is no F^(p) to be compared with.
+    seed: the member of an ensemble. Raises UsageError where the weights were not kept, and where there is no F^(p) to be
+    compared with.
     """
-    scenario = loads(str(result.attrs["scenario"]), folder=folder)
-    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-    return to_ideal(scenario, setting, result.to_dataset(), over_time)
+    with reopened(result, seed) as case, blas_threads(case.reduced.operations):
+        return to_ideal(case.scenario, case.setting, case.trajectory, over_time).load()
 
 
 def to_ideal(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, over_time: bool = False) -> xr.Dataset:

@@ -36,3 +36,43 @@ def member(trajectory: xr.Dataset, seed: int | None = None) -> xr.Dataset:
                 raise UsageError(f"the member of seed {seed} has not run")
             return trajectory.isel(time=slice(0, reached)) if reached < len(values) else trajectory
     return trajectory
+
+
+def stopped_member(tree: xr.DataTree, seed: int | None) -> xr.Dataset:
+    """The same of a result, with the instant at which the member stopped, where that is between those of the ensemble, and
+    without the weights that it did not come to."""
+    root = tree.to_dataset(inherit=False)
+    run = member(root, seed)
+    if run.sizes["time"] == root.sizes["time"]:
+        return run
+    groups = {name: tree.children[name].to_dataset() for name in ("final", "numerics") if name in tree.children}
+    known = len(groups) == 2 and "stop_time" in groups["numerics"]  # else a part of a result, without its last instant
+    last = float(run["time"].values[-1])
+    stop = float(groups["numerics"]["stop_time"].sel(seed=seed)) if known else last
+    if "snapshot" in run.dims:
+        times = run["snapshot"]
+        kept = np.flatnonzero(times.values[:-1] <= last)
+        # the last slot has the weights where the member stopped
+        slots = [*kept, len(times) - 1] if known else [*kept]
+        values = [*times.values[kept], stop] if known else times.values[kept]
+        run = run.isel(snapshot=slots).assign_coords(snapshot=("snapshot", values, times.attrs))
+    if stop <= last:
+        return run
+    ended = groups["final"].sel(seed=seed)
+    instant = run.isel(time=[-1]).assign_coords(time=("time", [stop], run["time"].attrs))
+    for name, array in run.data_vars.items():
+        if "time" in array.dims and name in ended:
+            values = ended[name].transpose(*array.dims[1:]).values
+            instant[name] = (array.dims, values[None], array.attrs)
+    if "iteration" in run.coords:
+        steps = np.rint([stop / float(run["step"])]).astype(np.int64)
+        instant = instant.assign_coords(iteration=("time", steps, run["iteration"].attrs))
+    return xr.concat(
+        [run, instant],
+        "time",
+        data_vars="minimal",
+        coords="minimal",
+        compat="override",
+        join="override",
+        combine_attrs="override",
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
+from ..results.stored import keys_of
 from ..scenario.explain import nearest
 from .member import member
 from .phases import phases
@@ -103,5 +102,4 @@ def _consecutive(ends: dict[str, float], begin: float, last: float) -> tuple[Spa
 
 
 def _margin_loss(trajectory: xr.Dataset) -> bool:
-    scenario: dict[str, Any] = tomllib.loads(str(trajectory.attrs.get("scenario", "")))
-    return scenario.get("loss", {}).get("kind") in MARGIN_LOSSES
+    return keys_of(trajectory.attrs).get("loss", {}).get("kind") in MARGIN_LOSSES

@@ -42,8 +42,10 @@ def execute(options: argparse.Namespace) -> int:
 
 def _run(path: str, tree: Any) -> dict[str, Any]:
     attributes = tree.attrs
-    size = f"step {attributes['step']:g}" if "step" in attributes else f"rtol {attributes['rtol']:g}"
-    integrated = f"{attributes['engine']} {attributes['solver']}, {size}"
+    sizes = [
+        f"{name} {attributes[name]:g}" for name in ("step", "rtol") if name in attributes
+    ]  # none of a run in stages
+    integrated = ", ".join([f"{attributes['engine']} {attributes['solver']}", *sizes])
     end = finite(tree["time"][-1])
     told = {"path": path, "title": attributes["title"], "integrated": integrated, "end": end}
     return told if end is not None else {**told, "log10_end": float(tree["log10_time"][-1])}

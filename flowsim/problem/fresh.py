@@ -28,7 +28,8 @@ def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test
             data.model_copy(update={"samples": count}), samples.centers, samples.label_weight, seed
         )
     update = {"data": data.model_copy(update={"samples": count, "balanced": False}), "seed": seed}
-    drawn = SOURCES[data.kind](scenario.model_copy(update=update), None)
+    # a file with centres is not read again
+    drawn = SOURCES[data.kind](scenario.model_copy(update=update), samples, None)
     # another seed may also have drawn other centres
     inputs = drawn.inputs + (samples.centers - drawn.centers)[drawn.sample_cluster]
     return replace(drawn, inputs=inputs, centers=samples.centers)

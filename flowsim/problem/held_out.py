@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from ..scenario import Scenario
 from .data import Samples, table
+from .data.samples import Arrays
 from .fresh import fresh
 
 
-def held_out(scenario: Scenario, samples: Samples, sibling: Samples | None) -> Samples | None:
+def held_out(
+    scenario: Scenario, samples: Samples, sibling: Samples | None, arrays: Arrays | None = None
+) -> Samples | None:
     """The samples that [data.test] asks for, around the centres of the training set `samples`; None where there is none.
 
-    sibling: the training set of the same scenario with another seed; a file is not read again.
+    sibling: the training set of the same scenario with another seed; a file is not read again. arrays: as `build` has them.
     """
     asked = scenario.data.test
+    if arrays is not None and table.HELD_OUT["x"] in arrays:
+        return table.read_held_out(scenario, samples, arrays)
     if asked is None or asked.fraction is not None:
         return samples.test  # split off where the samples were made
     if asked.samples is not None:

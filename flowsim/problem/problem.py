@@ -13,7 +13,7 @@ from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.scenario import class_problems
 from .data import SOURCES, Samples
-from .data.samples import Floats, Integers
+from .data.samples import Arrays, Floats, Integers
 from .held_out import held_out
 from .initial import Weights, draw
 from .losses import LOSSES, Loss
@@ -160,10 +160,11 @@ class Problem:
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
-def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
+def build(scenario: Scenario, sibling: Problem | None = None, *, arrays: Arrays | None = None) -> Problem:
     """Draw the data and the initial weights of a scenario.
 
     sibling: the problem of the same scenario with another seed, where that was built before; files are not read again.
+    arrays: what to take in place of what the scenario's files hold, by name, as a result has it in its group `data`.
     Raises ScenarioError where a copied scenario has values that are not valid, where a file that it names does not hold
     what it should, or where the arrays would not fit into this machine's memory; and UsageError for an ensemble, each of
     whose members has a problem of its own.
@@ -172,8 +173,8 @@ def build(scenario: Scenario, sibling: Problem | None = None) -> Problem:
         scenario = scenario.validated()
     _check_memory(scenario)
     known = sibling.samples if sibling is not None else None
-    samples = SOURCES[scenario.data.kind](scenario, known)
-    test = held_out(scenario, samples, known)
+    samples = SOURCES[scenario.data.kind](scenario, known, arrays)
+    test = held_out(scenario, samples, known, arrays)
     if test is not samples.test:
         samples = replace(samples, test=test)
     loss = LOSSES[scenario.loss.kind]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,12 +10,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..analysis.case import Case, reopen
 from ..analysis.member import member
 from ..analysis.spans import Span, spans
 from ..errors import UsageError
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Booleans, Floats, Integers
 from ..results.layout import named_by
+from ..results.stored import keys_of
 from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
@@ -31,6 +32,8 @@ MADE_BY = {
     "robustness": "[evaluate.robustness] in the scenario makes it, or flowsim.robustness of a result that has its weights",
     "kkt": "runs of homogeneous networks with the logistic or exponential loss have it",
 }
+#: Groups that what ran is made from again, beside the trajectory.
+REBUILDING = ("data", "final", "numerics")
 #: Of a Dataset without a file.
 ALONE = "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
 
@@ -109,6 +112,12 @@ class Source:
     def chosen(self, seed: int | None) -> Source:
         """The source of a member where a seed is given, else this one."""
         return self if seed is None else self.member(seed)
+
+    def case(self, seed: int | None = None) -> Case:
+        """What ran; see :func:`flowsim.reopen`."""
+        found = {name: self.groups[name] if name in self.groups else self._from_file(name) for name in REBUILDING}
+        groups = {f"/{name}": at_instants(group, self.trajectory) for name, group in found.items() if group is not None}
+        return reopen(xr.DataTree.from_dict({"/": self.trajectory, **groups}), seed=seed)
 
     @cached_property
     def clock(self) -> Clock:
@@ -223,8 +232,7 @@ class Source:
             return None
 
     def _why(self, name: str) -> str:
-        attributes = self.trajectory.attrs
-        kept = tomllib.loads(str(attributes.get("scenario", ""))).get("observe", {})
+        kept = keys_of(self.trajectory.attrs).get("observe", {})
         if name in ("direction", "bias_weight"):
             return f'it needs {name}, which was not kept; observe.snapshots = "ends" or a number keeps it'
         if name not in OBSERVABLES:

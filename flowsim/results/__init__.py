@@ -1,6 +1,7 @@
 """The Dataset of a run: its layout, where it comes from, its file."""
 
 from . import checkpoint, layout
+from .points import open_point
 from .provenance import attributes, scenario_attributes, status_attributes
 from .store import check_writable, open, opened, write, write_text, written_aside
 
@@ -10,6 +11,7 @@ __all__ = [
     "checkpoint",
     "layout",
     "open",
+    "open_point",
     "opened",
     "scenario_attributes",
     "status_attributes",

@@ -12,6 +12,7 @@ import numpy as np
 from ..engine import Plan
 from ..scenario import Scenario
 from ..status import Status
+from .layouts import LAYOUT
 
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
 
@@ -21,6 +22,7 @@ def attributes(
 ) -> dict[str, Any]:
     """The root's attributes. loss_clock_from: as in a report."""
     return {
+        **LAYOUT,
         "title": scenario.title,
         **scenario_attributes(scenario),
         "seed": np.array(scenario.seeds) if scenario.is_ensemble else scenario.seed,

@@ -13,6 +13,8 @@ from typing import TypeVar
 import xarray as xr
 
 from ..errors import UsageError
+from . import layouts
+from .points import MANIFEST
 
 Opened = TypeVar("Opened", xr.DataTree, xr.Dataset)
 
@@ -60,12 +62,28 @@ def written_aside(file: Path) -> Iterator[Path]:
 
 
 def open(path: str | PathLike[str]) -> xr.DataTree:
-    """Open a result; arrays are read when they are used. Raises UsageError where the file is not a result of flowsim."""
-    return opened(Path(path), xr.open_datatree, "flowsim_version", "a result of flowsim")
+    """Open a result, of this or of an older layout; arrays are read when they are used. Raises UsageError where the file is
+    not a result of flowsim, or of a newer layout."""
+    file, what = Path(path), "a result of flowsim"
+    if (file.parent.parent / MANIFEST).is_file():
+        what += (
+            f" but of several; flowsim.reopen({str(file.parent.parent)!r}, point=...) chooses one point of the sweep"
+        )
+    tree = opened(file, xr.open_datatree, "flowsim_version", what)
+    if "sweep_keys" in tree.attrs:
+        tree.close()
+        raise UsageError(
+            f"{file}: is the dataset of a sweep; flowsim.open_sweep opens it, flowsim.reopen one of its points"
+        )
+    return layouts.migrated(tree, str(file))
 
 
 def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str) -> Opened:
     """Open a NetCDF-4 file that has an attribute by which it is what it should be. Raises UsageError where it is not."""
+    if (file / MANIFEST).is_file():
+        raise UsageError(
+            f"{file}: is the folder of a sweep; flowsim.reopen(folder, point=...) chooses one of its points"
+        )
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     try:
@@ -75,4 +93,9 @@ def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str)
     if attribute not in found.attrs:
         found.close()
         raise UsageError(f"{file}: not {what}")
+    try:
+        layouts.check(str(file), found.attrs)
+    except UsageError:
+        found.close()
+        raise
     return found

@@ -25,10 +25,10 @@ class Problem(NamedTuple):
     reads: frozenset[KeyPath] = frozenset()
 
 
-def explain(raw: dict[str, Any], source: Source) -> list[Issue]:
-    """One issue per key that is wrong, in the order of the file."""
+def explain(raw: dict[str, Any], source: Source, files: bool = True) -> list[Issue]:
+    """One issue per key that is wrong, in the order of the file. files: whether those that are named must be there."""
     messages: dict[KeyPath, list[str]] = {}
-    for problem in _all_problems(raw, source):
+    for problem in _all_problems(raw, source, files):
         known = messages.setdefault(problem.path, [])
         if problem.message not in known:
             known.append(problem.message)
@@ -40,7 +40,7 @@ def explain(raw: dict[str, Any], source: Source) -> list[Issue]:
     return sorted(issues, key=lambda issue: _line(issue.place))
 
 
-def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
+def _all_problems(raw: dict[str, Any], source: Source, files: bool) -> list[Problem]:
     """Problems hide each other: a section with a wrong type is not held to its rules.
 
     So wrong keys are taken out and the rest is validated again, until it is valid. What rests on a key that was taken out,
@@ -54,7 +54,8 @@ def _all_problems(raw: dict[str, Any], source: Source) -> list[Problem]:
         except ValidationError as error:
             problems = problems_in(error, raw)
         else:
-            problems = [Problem(path_of(key), message) for key, message in missing_files(scenario, source.folder)]
+            missing = missing_files(scenario, source.folder) if files else ()
+            problems = [Problem(path_of(key), message) for key, message in missing]
         found += [problem for problem in problems if not suspects & {problem.path, *problem.reads}]
         wrong = {problem.path for problem in problems}
         suspects |= wrong | {_meant(path, raw) for path in wrong}

@@ -57,36 +57,44 @@ def load_changed(path: str | PathLike[str], changes: Changes) -> Scenario:
     return _loads(text, str(file), file.parent, changes)
 
 
-def _loads(text: str, name: str, folder: Path, changes: Changes) -> Scenario:
+def _loads(text: str, name: str, folder: Path, changes: Changes, files: bool = True) -> Scenario:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_syntax_issue(error, name, text)]) from None
-    return read_changed(values, Source(text, name, folder, locate(text)), changes)
+    return read_changed(values, Source(text, name, folder, locate(text)), changes, files)
 
 
-def read(values: Mapping[str, Any], source: Source) -> Scenario:
-    """The scenario that plain values say. Raises ScenarioError with every problem found, placed by the source."""
+def reread(text: str, overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario whose text a result holds. The files that it names need not be there."""
+    return _loads(text, "", Path(), Changes(overrides or {}), files=False)
+
+
+def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scenario:
+    """The scenario that plain values say. files: whether those that it names must be there.
+
+    Raises ScenarioError with every problem found, placed by the source.
+    """
     values = dict(values)
     try:
         scenario = Scenario.model_validate(values)
-        complete = not any(missing_files(scenario, source.folder))
+        complete = not (files and any(missing_files(scenario, source.folder)))
     except ValidationError:
         complete = False
     if not complete:
-        raise ScenarioError(explain(values, source))
+        raise ScenarioError(explain(values, source, files))
     scenario._source = replace(source, values=values)
     return scenario
 
 
-def read_changed(values: Mapping[str, Any], source: Source, changes: Changes) -> Scenario:
+def read_changed(values: Mapping[str, Any], source: Source, changes: Changes, files: bool = True) -> Scenario:
     """The same with changes, also of the source's text."""
     paths = changes.paths()
     if not paths:
-        return read(values, source)
+        return read(values, source, files)
     after = changes.apply(values)
     text = _edited(source.text, paths, after) if source.text else ""
-    return read(after, replace(source, text=text, changed={**source.changed, **changes.places}))
+    return read(after, replace(source, text=text, changed={**source.changed, **changes.places}), files)
 
 
 def _edited(text: str, paths: Mapping[KeyPath, Any], after: Mapping[str, Any]) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import UsageError
 from ..results import opened, scenario_attributes, written_aside
+from ..results.layouts import LAYOUT
 from . import trajectories
 from .plan import Axis, Plan, shown
 from .scalars import Cells
-from .store import DATASET, RUNS, Line, lines, points_of
+from .store import DATASET, Line, lines, points_of
 from .trajectories import Ended
 
 NOT_RUN = "not_run"
@@ -71,33 +71,6 @@ def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
     lazy = dataset.assign(long)
     lazy.set_close(dataset.close)  # or the file stays open
     return lazy
-
-
-def open_point(folder: str | os.PathLike[str], sha256: str) -> xr.DataTree:
-    """The whole result of a point, by the beginning of its SHA-256, which the dataset has as `sha256`; laid out as by
-    `flowsim.run`, of a point that was run with others of its family as an ensemble of one. Raises UsageError where there is
-    none."""
-    found = [line for line in lines(Path(folder)) if line.record.sha256.startswith(sha256)]
-    if not found or not found[-1].file:
-        raise UsageError(f"{folder}: has no result of a point {sha256}")
-    line = found[-1]
-    file = Path(folder) / RUNS / line.file
-    with xr.open_datatree(file, engine="netcdf4") as tree:
-        of_batch = tree.children[line.record.group] if line.record.group else tree
-        loaded = xr.DataTree.from_dict(
-            {
-                node.relative_to(of_batch) if node is not of_batch else "/": node.to_dataset(inherit=False).load()
-                for node in of_batch.subtree
-            }
-        )
-    return loaded if line.record.member is None else _member(loaded, line.record.member)
-
-
-def _member(tree: xr.DataTree, member: int) -> xr.DataTree:
-    """A member of an ensemble, still along `seed`: a result as of an ensemble of one."""
-    chosen = tree.isel(seed=[member])
-    chosen.attrs = {**tree.attrs, "seed": chosen.to_dataset()["seed"].values}
-    return chosen
 
 
 def _scalars(plan: Plan, folder: Path) -> tuple[xr.Dataset, list[Ended]]:
@@ -178,6 +151,7 @@ def _coordinates(axis: Axis) -> Iterator[tuple[str, Any]]:
 
 def _attributes(plan: Plan) -> dict[str, Any]:
     return {
+        **LAYOUT,
         "title": plan.scenario.title,
         **scenario_attributes(plan.scenario),
         "sweep_keys": "\n".join(plan.scenario.sweep.keys),

@@ -18,13 +18,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import UsageError
+from ..results.points import MANIFEST, RUNS, entries
 from .flight import Landed, Record
 from .plan import Plan, Point
 from .scalars import Cells
 
-#: What every line of a manifest has.
-KEYS = {"sha256", "status", "exit_code", "file", "point", "values"}
-SCENARIO, MANIFEST, RUNS, DATASET = "sweep.toml", "manifest.jsonl", "runs", "sweep.nc"
+SCENARIO, DATASET = "sweep.toml", "sweep.nc"
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,8 @@ class Store:
             except OSError:
                 raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
             self._cut_torn_line()
-            for told in _told(self.folder):
-                self._ended[told["sha256"]] = told["exit_code"] == 0
+            for line in entries(self.folder):
+                self._ended[line["sha256"]] = line["exit_code"] == 0
             opened.pop_all()
         return self
 
@@ -166,34 +165,12 @@ class Store:
 
 def lines(folder: Path) -> Iterator[Line]:
     """The manifest, one line at a time. Raises UsageError where there is none, or where it cannot be read."""
-    return map(Line.of, _told(folder))
+    return map(Line.of, entries(folder))
 
 
 def points_of(folder: Path) -> Iterator[str]:
     """The SHA-256 of each line's point."""
-    return (told["sha256"] for told in _told(folder))
-
-
-def _told(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a manifest, as JSON has them."""
-    file = folder / MANIFEST
-    if not file.is_file():
-        raise UsageError(f"{folder}: is not the folder of a sweep: it has no {MANIFEST}")
-    with file.open(encoding="utf-8") as manifest:
-        for number, text in enumerate(manifest, start=1):
-            if not text.endswith("\n"):
-                return
-            told = _parsed(text)
-            if not (isinstance(told, dict) and told.keys() >= KEYS):
-                raise UsageError(f"{file}:{number}: is not a line of a manifest")
-            yield told
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+    return (line["sha256"] for line in entries(folder))
 
 
 def _write_aside(file: Path, content: bytes) -> None:

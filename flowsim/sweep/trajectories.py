@@ -14,8 +14,8 @@ import xarray as xr
 from ..observe import OBSERVABLES
 from ..problem.data.samples import Floats
 from ..results.layout import COORDINATES
+from ..results.points import RUNS
 from .plan import Plan
-from .store import RUNS
 
 
 @dataclass(frozen=True)

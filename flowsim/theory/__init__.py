@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 
 import xarray as xr
 
+from ..analysis.case import Result, reopened
+from ..engine.threads import blas_threads
 from ..observe import Setting
-from ..problem import build, reduce
-from ..scenario import Scenario, loads
+from ..scenario import Scenario
 from . import (
     allen_zhu_li_2022,
     allen_zhu_li_2022_linf,
@@ -67,16 +67,14 @@ def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) ->
     return Evidence(scenario, setting, trajectory, scenario.flow.step)
 
 
-def evaluate(result: xr.DataTree, claims: Iterable[str] = (), folder: str | PathLike[str] = "") -> xr.Dataset:
+def evaluate(result: Result, claims: Iterable[str] = (), *, seed: int | None = None) -> xr.Dataset:
     """Hold the result of a run against claims, along dimension `claim`.
 
     claims: names of papers or theorems, such as "li_2025" or "li_2025.theorem_4_5"; by default those of its scenario.
-    folder: where the scenario's relative paths start. Raises ScenarioError where a name is unknown or a file missing.
+    seed: the member of an ensemble. Raises ScenarioError where a name is unknown.
     """
-    chosen = tuple(claims)
-    overrides = {"evaluate.claims": list(chosen)} if chosen else {}
-    scenario = loads(str(result.attrs["scenario"]), folder=folder, overrides=overrides)
-    problem = build(scenario)
-    setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge))
-    evidence = evidence_of(scenario, setting, result.to_dataset())
-    return held_against(CLAIMS, scenario.evaluate.claims, evidence)
+    chosen = list(claims)
+    with reopened(result, seed) as case, blas_threads(case.reduced.operations):
+        scenario = case.asking({"evaluate.claims": chosen} if chosen else {})
+        evidence = evidence_of(scenario, case.setting, case.trajectory)
+        return held_against(CLAIMS, scenario.evaluate.claims, evidence)

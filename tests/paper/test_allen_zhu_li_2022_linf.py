@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.analysis.robustness.trained import of_result
 from flowsim.problem import build, fresh
 from flowsim.scenario.shipped import shipped
 from flowsim.theory import evaluate
@@ -48,7 +47,7 @@ def test_adversarial_training_makes_the_network_robust_where_no_learner_is():
 def test_what_a_linear_learner_loses_is_what_its_weights_say():
     scenario = shortened("linear_learner", (60, 60))
     run, problem = flowsim.run(scenario), build(scenario)
-    classifier, test = of_result(run), fresh(scenario, problem.samples, 10_000)
+    classifier, test = flowsim.reopen(run).network, fresh(scenario, problem.samples, 10_000)
     x, y = test.inputs[:ATTACKED], test.label[:ATTACKED]
     reach = np.abs(classifier.hidden).sum()  # how far a perturbation of size 1 moves the output
     found = measured(run)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 import xarray as xr
 
 from ...engine import Snapshot
+from ...engine.threads import blas_threads
 from ...errors import UsageError
 from ...observe import Instant, Setting
 from ...observe.kkt import certifiable, homogeneity
-from ...problem import build, reduce
 from ...problem.data.samples import Booleans, Floats
-from ...results.weights import weights_of
-from ...scenario import loads
+from ..case import Result, reopened
 from .certificate import Network, gradient, residuals
 from .piecewise import Piecewise
 from .smooth import LARGEST, polish
@@ -151,18 +149,16 @@ def _smooth(setting: Setting, network: Network, multiplier: Floats, support: Boo
     return Limit(setting, limit, found, None, conditions, rounds, settled, None, support, margin)
 
 
-def limit(result: xr.DataTree, folder: str | PathLike[str] = "") -> xr.Dataset:
+def limit(result: Result, *, seed: int | None = None) -> xr.Dataset:
     """The group `limit` of a finished run: the KKT point that its flow goes to, and how far the flow is from it.
 
-    folder: where the scenario's relative paths start. Attributes: found (1 or 0), verdict (in words), rounds.
+    seed: the member of an ensemble. Attributes: found (1 or 0), verdict (in words), rounds.
     """
-    scenario = loads(str(result.attrs["scenario"]), folder=folder)
-    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-    try:
-        snapshots = weights_of(setting, result.to_dataset())
-        return limit_group(find(setting, snapshots[-1]), snapshots)
-    except UsageError as error:
-        return without_limit(str(error))
+    with reopened(result, seed) as case, blas_threads(case.reduced.operations):
+        try:
+            return limit_group(find(case.setting, case.weights[-1]), case.weights)
+        except UsageError as error:
+            return without_limit(str(error))
 
 
 def without_limit(reason: str) -> xr.Dataset:

@@ -1,13 +1,13 @@
 """How far inputs may be moved before a classifier changes its mind: attacks, certificates, robust accuracy."""
 
 from .certified import certified_radius
-from .classifier import ByProbability, Classifier, OwnClass, TwoLayer, restricted
+from .classifier import ByProbability, Classifier, Network, OwnClass, TwoLayer, restricted
 from .evaluation import check, evaluated, robustness
 from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
 from .layered import Layered
 from .tangent import Tangent
-from .trained import classifier_of, network_of, of_result
+from .trained import classifier_of, network_of
 from .transfer import transfer
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Classifier",
     "ClusterRule",
     "Layered",
+    "Network",
     "OwnClass",
     "Tangent",
     "TwoLayer",
@@ -28,7 +29,6 @@ __all__ = [
     "ideal_classifier",
     "nearest_cluster",
     "network_of",
-    "of_result",
     "power_classifier",
     "restricted",
     "robustness",

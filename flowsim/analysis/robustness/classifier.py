@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.networks import Activation
 
 #: Directions whose part outside of the others is below this, relative to the largest, add nothing to their span.
@@ -38,6 +38,16 @@ class Classifier(Protocol):
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         """(n, d) -> (n,), (n, d)"""
+
+
+class Network(Classifier, Protocol):
+    """What a run has trained."""
+
+    def __call__(self, x: Floats) -> Floats:
+        """(n, d) -> the network's output (n,), or its outputs (n, k)"""
+
+    def scores(self, x: Floats) -> Floats:
+        """(n, d) -> its outputs (n, k), up to a positive factor with which they do not underflow"""
 
 
 def restricted(classifier: Classifier) -> tuple[Classifier, Floats | None]:
@@ -137,6 +147,9 @@ class TwoLayer:
         """(n,): the network's output"""
         return np.exp(self.log_scale) * self.value(x)
 
+    def scores(self, x: Floats) -> Floats:
+        return self.value(x)[:, None]
+
     def gradient(self, x: Floats) -> Floats:
         """(n, d): the derivative of the output in x, 0 at a neuron's kink"""
         return np.exp(self.log_scale) * self.value_and_gradient(x)[1]
@@ -194,12 +207,15 @@ class ByProbability(OfOutputs):
     def name(self) -> str:
         return self.network.name
 
-    def outputs(self, x: Floats) -> Floats:
+    def __call__(self, x: Floats) -> Floats:
         """(n, K)"""
         return self.network.responses(x)[0] @ self._weights
 
+    def scores(self, x: Floats) -> Floats:
+        return self.network.responses(x)[0] @ (self._own * self.network.weight[:, None])
+
     def value(self, x: Floats) -> Floats:
-        return self._odds(self.outputs(x))[0]
+        return self._odds(self(x))[0]
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         response, slope = self.network.responses(x)
@@ -209,8 +225,12 @@ class ByProbability(OfOutputs):
     @property
     def _weights(self) -> Floats:
         """(m, K): the part of each neuron in each output"""
-        own = self.neuron_output[:, None] == np.arange(len(self.label))
-        return own * (np.exp(self.network.log_scale) * self.network.weight)[:, None]
+        return self._own * (np.exp(self.network.log_scale) * self.network.weight)[:, None]
+
+    @property
+    def _own(self) -> Booleans:
+        """(m, K): whether the neuron is part of the output"""
+        return np.asarray(self.neuron_output[:, None] == np.arange(len(self.label)))
 
     def _odds(self, outputs: Floats) -> tuple[Floats, Floats]:
         """(log P(+) - log P(-) (n,), its derivative in the outputs (n, K))"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,14 @@ from ...engine import Snapshot
 from ...engine.threads import blas_threads
 from ...errors import UsageError
 from ...observe import Setting
-from ...problem import Problem, build, fresh, reduce
+from ...problem import Problem, fresh
 from ...problem.data import Samples
 from ...problem.data.samples import Floats, Integers
 from ...problem.streams import stream
-from ...results.weights import weights_of
-from ...scenario import Scenario, loads
+from ...scenario import Scenario
 from ...scenario.data import DRAWN
 from ...scenario.evaluate import Robustness
+from ..case import Result, reopened
 from .attacks import Options, Target, attacked
 from .bounds import BOUNDS
 from .classifier import Classifier, OwnClass
@@ -55,27 +54,26 @@ class Test:
 
 
 def robustness(
-    result: xr.DataTree,
+    result: Result,
     asked: Mapping[str, Any] | None = None,
     *,
     at: int = -1,
-    folder: str | PathLike[str] = "",
+    seed: int | None = None,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """The group `robustness` of a result, evaluated anew.
 
-    asked: keys of ``evaluate.robustness``, in place of those of its scenario. at: which of the kept weights. folder: where
-    the scenario's relative paths start. progress: called with what is under way.
+    asked: keys of ``evaluate.robustness``, in place of those of its scenario. at: which of the kept weights. seed: the
+    member of an ensemble. progress: called with what is under way.
     Raises ScenarioError for wrong keys, UsageError where the weights were not kept or there are no labels to be kept.
     """
-    overrides = {f"evaluate.robustness.{key}": value for key, value in (asked or {}).items()}
-    scenario = loads(str(result.attrs["scenario"]), folder=folder, overrides=overrides)
-    if scenario.evaluate.robustness is None:
-        raise UsageError("this result's scenario has no evaluate.robustness; say which radii")
-    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-    check(scenario, setting.problem)
-    snapshot = weights_of(setting, result.to_dataset())[at]
-    return evaluated(scenario, setting, snapshot, progress)
+    with reopened(result, seed) as case:
+        scenario = case.asking({f"evaluate.robustness.{key}": value for key, value in (asked or {}).items()})
+        if scenario.evaluate.robustness is None:
+            raise UsageError("this result's scenario has no evaluate.robustness; say which radii")
+        check(scenario, case.problem)
+        with blas_threads(case.reduced.operations):
+            return evaluated(scenario, case.setting, case.weights_at(at, "at"), progress)
 
 
 def check(scenario: Scenario, problem: Problem) -> None:

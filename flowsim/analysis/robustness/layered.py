@@ -1,4 +1,4 @@
-"""A network of any depth with one output, as a classifier."""
+"""A network of any depth, and with one output a classifier."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...problem.networks.layers import Passed, forward, pulls_back
 class Layered:
     """Implements :class:`flowsim.analysis.robustness.Classifier`.
 
-    hidden (m, d), bias (m,): the first layer. upper: the matrices of the others, the last one of a single row; biases are a
-    last column of each.
+    hidden (m, d), bias (m,): the first layer. upper: the matrices of the others; biases are a last column of each. It
+    is a classifier where the last one has a single row.
     """
 
     hidden: Floats
@@ -37,14 +37,22 @@ class Layered:
     def within(self, basis: Floats) -> Layered:
         return replace(self, hidden=self.hidden @ basis)
 
+    def __call__(self, x: Floats) -> Floats:
+        """(n,): the network's output; (n, k) where it has several"""
+        outputs = self.scores(x)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def scores(self, x: Floats) -> Floats:
+        return self._outputs(x)[0].T
+
     def value(self, x: Floats) -> Floats:
-        return self._forward(x)[0]
+        return self._outputs(x)[0][0]
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
-        value, passed = self._forward(x)
-        return value, pulls_back(np.ones((1, len(x))), self.upper, passed, matmul)[0].T @ self.hidden
+        outputs, passed = self._outputs(x)
+        return outputs[0], pulls_back(np.ones((1, len(x))), self.upper, passed, matmul)[0].T @ self.hidden
 
-    def _forward(self, x: Floats) -> tuple[Floats, Passed]:
+    def _outputs(self, x: Floats) -> tuple[Floats, Passed]:
+        """(k, n)"""
         seen = self.hidden @ x.T + self.bias[:, None]
-        outputs, passed = forward(seen, self.upper, self.activation, np, matmul)
-        return outputs[0], passed
+        return forward(seen, self.upper, self.activation, np, matmul)

@@ -29,7 +29,7 @@ def lead_radius(classifier: ByProbability | OwnClass, x: Floats) -> Floats | Non
 def _by_probability(classifier: ByProbability, x: Floats) -> Floats:
     """P(+) > P(-) where an output of the first is ahead of every one of the second by the log of their number, and where
     the mean of the first is, by the log of their number over that of the first (Jensen's inequality)."""
-    radius, value, outputs = np.zeros(len(x)), classifier.value(x), classifier.outputs(x)
+    radius, value, outputs = np.zeros(len(x)), classifier.value(x), classifier(x)
     for sign in (1, -1):
         mine, others = np.flatnonzero(classifier.label == sign), np.flatnonzero(classifier.label == -sign)
         rows = np.flatnonzero(sign * value > 0)

@@ -32,6 +32,13 @@ class Tangent:
     def within(self, basis: Floats) -> Tangent:
         return replace(self, trained=self.trained @ basis, gates=self.gates.within(basis))
 
+    def __call__(self, x: Floats) -> Floats:
+        """(n,): the network's output"""
+        return self.value(x)
+
+    def scores(self, x: Floats) -> Floats:
+        return self.value(x)[:, None]
+
     def value(self, x: Floats) -> Floats:
         return outputs(self.trained, self.gates.at(x), x)
 

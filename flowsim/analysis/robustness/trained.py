@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os import PathLike
 
 import numpy as np
-import xarray as xr
 
 from ...engine import Snapshot
 from ...observe import Setting
-from ...problem import build, reduce
-from ...results.weights import weights_of
-from ...scenario import loads
-from .classifier import ByProbability, Classifier, TwoLayer
+from .classifier import ByProbability, Network, TwoLayer
 from .layered import Layered
 from .tangent import Tangent
 
@@ -33,8 +28,8 @@ def by_outputs(setting: Setting, snapshot: Snapshot) -> TwoLayer:
     return replace(network, weight=label * network.weight, name="outputs")
 
 
-def classifier_of(setting: Setting, snapshot: Snapshot) -> Classifier:
-    """The binary classifier that the network at a single instant is; with an output for each cluster, that by
+def classifier_of(setting: Setting, snapshot: Snapshot) -> Network:
+    """The network at a single instant, and the binary classifier that it is; with an output for each cluster, that by
     probabilities."""
     if snapshot.upper:
         direction, offset = setting.reduced.lift(snapshot.direction)
@@ -48,14 +43,3 @@ def classifier_of(setting: Setting, snapshot: Snapshot) -> Classifier:
     if not problem.loss.classes:
         return network
     return ByProbability(network, problem.neuron_output, problem.cluster_label)
-
-
-def of_result(tree: xr.DataTree, at: int = -1, folder: str | PathLike[str] = "") -> Classifier:
-    """The trained network of a run as a classifier.
-
-    at: which of the kept weights. folder: where the scenario's relative paths start.
-    Raises UsageError where the weights were not kept, or for an ensemble.
-    """
-    scenario = loads(str(tree.attrs["scenario"]), folder=folder)
-    setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-    return classifier_of(setting, weights_of(setting, tree.to_dataset())[at])

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
-from os import PathLike
 
 import numpy as np
 import xarray as xr
 
 from ...errors import UsageError
-from ...observe import Setting
-from ...problem import Problem, build, reduce
+from ...problem import Problem
 from ...problem.data.samples import Booleans, Floats
 from ...problem.streams import stream
-from ...results import open
-from ...results.weights import weights_of
-from ...scenario import Scenario, loads
+from ..case import Case, Result, reopened
 from .attacks.pgd import FIRST, LAST
 from .attacks.target import Target, descend
 from .classifier import Classifier
 from .evaluation import origin_of, test_of
 from .norms import NORMS
-from .trained import classifier_of
 
-Result = str | PathLike[str] | xr.DataTree
 #: (target, radius, steps) -> moves (n, d) of at most that size
 Moves = Callable[[Target, float, int], Floats]
 
@@ -54,13 +47,14 @@ def transfer(
     steps: int = 50,
     at: int = -1,
     onto: int = -1,
-    folder: str | PathLike[str] = "",
+    seed: int | None = None,
 ) -> xr.Dataset:
-    """Attack the network of result `a`, a file or a tree, and show the moved samples to that of `b` as well.
+    """Attack the network of result `a` and show the moved samples to that of `b` as well.
 
     The two were trained on one distribution; runs of different seeds share one by ``data.seed``. The samples are those of
     `a`: held-out ones where it has some, else fresh. attacks: "fgm", "pgd" or both. norm: "l2" or "linf". steps: of pgd.
-    at, onto: which of the kept weights of `a` and of `b`. folder: where relative paths of their scenarios start.
+    at, onto: which of the kept weights of `a` and of `b`. seed: the member, of ensembles; members of two seeds are two
+    cases, ``flowsim.reopen(a, seed=0)``.
 
     Along `attack` and `radius`: `attacked_accuracy`, of `a`; `transferred_accuracy`, of `b` on the same samples;
     `random_accuracy`, of `b` at moves of the same size in random directions; `transfer_rate`: of the samples that both get
@@ -68,11 +62,10 @@ def transfer(
     Raises UsageError where the two are of different distributions, have several outputs, or kept no weights.
     """
     sizes = _checked(radii, attacks, norm, samples, steps)
-    first, second = (_run(result, folder, name) for name, result in (("a", a), ("b", b)))
-    _check_same(first[1].problem, second[1].problem)
-    network, other = _classifier(*first, "at", at), _classifier(*second, "onto", onto)
-    scenario, setting, _ = first
-    test = test_of(scenario, setting.problem, samples)
+    with reopened(a, seed) as first, reopened(b, seed) as second:
+        _check_same(first.problem, second.problem)
+        network, other = _classifier(first, "at", at), _classifier(second, "onto", onto)
+        scenario, test = first.scenario, test_of(first.scenario, first.problem, samples)
     # not in the span of the first network's directions: the other one sees more
     target = Target(network, test.x, test.label, test.goals, test.goal_label, None, NORMS[norm])
     generator = stream(scenario.single_seed, "transfer")
@@ -110,23 +103,10 @@ def _checked(radii: Iterable[float], attacks: Sequence[str], norm: str, samples:
     return sizes
 
 
-def _run(result: Result, folder: str | PathLike[str], name: str) -> tuple[Scenario, Setting, xr.Dataset]:
-    with nullcontext(result) if isinstance(result, xr.DataTree) else open(result) as tree:
-        scenario = loads(str(tree.attrs["scenario"]), folder=folder)
-        if scenario.is_ensemble:
-            raise UsageError(f"{name} is an ensemble, and perturbations go from one single run to another")
-        setting = Setting(reduce(build(scenario), project=scenario.project, merge=scenario.merge))
-        return scenario, setting, tree.to_dataset().load()
-
-
-def _classifier(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, name: str, index: int) -> Classifier:
-    if setting.problem.loss.classes:
+def _classifier(case: Case, name: str, index: int) -> Classifier:
+    if case.problem.loss.classes:
         raise UsageError("perturbations transfer between networks with a single output")
-    weights = weights_of(setting, trajectory)
-    kept = len(weights.time)
-    if not -kept <= index < kept:
-        raise UsageError(f"{name}: {index}; weights were kept {kept} times, so from 0 to {kept - 1}")
-    return classifier_of(setting, weights[index])
+    return case.network_at(index, name)
 
 
 def _check_same(one: Problem, other: Problem) -> None:

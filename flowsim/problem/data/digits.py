@@ -9,11 +9,11 @@ import numpy as np
 from ...scenario import Scenario
 from ...scenario.data import DIGITS, Digits, norm_of
 from ..streams import stream
-from .samples import Floats, Integers, Samples
+from .samples import Arrays, Floats, Integers, Samples
 from .split import check_kept, split
 
 
-def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
     """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label.
 
     Centring and scaling are by the images that are trained on; those held out are moved with them.

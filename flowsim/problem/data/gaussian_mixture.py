@@ -9,21 +9,21 @@ from ...scenario.data import GaussianMixture, norm_of
 from ..streams import stream
 from .arrays import read_array
 from .clusters import frame, samples_around
-from .samples import Floats, Samples
+from .samples import Arrays, Floats, Samples
 
 
-def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
     """The training set of a ``gaussian_mixture`` scenario."""
     data = scenario.data
     assert isinstance(data, GaussianMixture)
-    centers = _centers(data, scenario, sibling)
+    centers = _centers(data, scenario, sibling, arrays)
     cluster_label = np.where(np.arange(data.clusters) < data.positive, 1, -1).astype(np.int64)
     return samples_around(centers, cluster_label, data, scenario.single_seed)
 
 
-def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None) -> Floats:
+def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None, arrays: Arrays | None) -> Floats:
     if "data.centers" in referenced_files(scenario):
-        return sibling.centers if sibling is not None else _read_centers(data, scenario)
+        return sibling.centers if sibling is not None else _given_centers(data, scenario, arrays)
     generator = stream(scenario.distribution_seed, "centers")
     radius = norm_of(data.radius, data.dimension)
     if data.centers == "random_sphere":
@@ -38,9 +38,12 @@ def _centers(data: GaussianMixture, scenario: Scenario, sibling: Samples | None)
     return radius * rows
 
 
-def _read_centers(data: GaussianMixture, scenario: Scenario) -> Floats:
+def _given_centers(data: GaussianMixture, scenario: Scenario, arrays: Arrays | None) -> Floats:
+    """From the arrays, or else from the file that the scenario names."""
     try:
-        centers = read_array(referenced_files(scenario)["data.centers"], "centers")
+        centers = (
+            read_array(referenced_files(scenario)["data.centers"], "centers") if arrays is None else arrays["centers"]
+        )
     except ValueError as error:
         raise scenario.error(("data.centers", str(error))) from None
     expected = (data.clusters, data.dimension)
@@ -53,4 +56,4 @@ def _read_centers(data: GaussianMixture, scenario: Scenario) -> Floats:
         )
     if not np.isfinite(centers).all() or (np.linalg.norm(centers, axis=1) == 0).any():
         raise scenario.error(("data.centers", "every centre must be finite and not zero"))
-    return centers
+    return np.ascontiguousarray(centers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from ...scenario.data import Supervision
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+#: Arrays by their names in a table: x, y, cluster, centers.
+Arrays = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from ...scenario import Scenario
 from ...scenario.data import SparseCoding
 from ..streams import stream
 from .clusters import frame
-from .samples import Floats, Integers, Samples
+from .samples import Arrays, Floats, Integers, Samples
 
 
-def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
     """The training set of a ``sparse_coding`` scenario. A centre is a column of M times the sign of its entry of w*."""
     data, seed = scenario.data, scenario.single_seed
     assert isinstance(data, SparseCoding)

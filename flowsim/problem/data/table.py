@@ -1,8 +1,8 @@
-"""A user's own samples, read from a file."""
+"""A user's own samples, from a file or from arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,23 +10,32 @@ import numpy as np
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import Supervision, Table
 from .arrays import read_table
-from .samples import Floats, Integers, Samples
+from .samples import Arrays, Floats, Integers, Samples
 from .split import check_kept, split
 
+#: What arrays of held-out samples are called beside those of the training set.
+HELD_OUT = {"x": "test_x", "y": "test_y", "cluster": "test_cluster"}
 
-def read(scenario: Scenario, sibling: Samples | None) -> Samples:
-    """The training set of a ``table`` scenario; every problem of the file is reported at once."""
+
+def read(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
+    """The training set of a ``table`` scenario, from the arrays, or else from the file that it names.
+
+    Raises ScenarioError with all that is wrong with them.
+    """
     if sibling is not None:
         return sibling
     data = scenario.data
     assert isinstance(data, Table)
-    arrays = _arrays(scenario, "data.path")
+    if arrays is None:
+        arrays = _arrays(scenario, "data.path")
     problems = [("data.path", text) for text in _problems(arrays, _labels_only(scenario))]
     if data.supervision == "cluster" and "cluster" not in arrays:
         problems.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if problems:
         raise scenario.error(*problems)
-    rows, held_out = split(scenario, len(arrays["x"]))
+    # where held-out samples stand beside them, these are what was left
+    count = len(arrays["x"])
+    rows, held_out = (np.arange(count), np.arange(0)) if HELD_OUT["x"] in arrays else split(scenario, count)
     training = _rows(arrays, rows)
     if "cluster" in arrays and "centers" not in arrays:
         check_kept(scenario, arrays["cluster"].astype(np.int64), training["cluster"].astype(np.int64))
@@ -36,22 +45,27 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     return replace(samples, test=held_out_of_arrays(_rows(arrays, held_out), samples, data.supervision))
 
 
-def read_held_out(scenario: Scenario, samples: Samples) -> Samples:
-    """The samples that ``data.test.path`` names, to be held out beside those that are trained on."""
-    arrays, supervision = _arrays(scenario, "data.test.path"), scenario.data.supervision
+def read_held_out(scenario: Scenario, samples: Samples, arrays: Arrays | None = None) -> Samples:
+    """The samples to be held out beside those that are trained on: of the arrays, or else of ``data.test.path``."""
+    supervision = scenario.data.supervision
+    if arrays is None:
+        arrays = _arrays(scenario, "data.test.path")
+    else:
+        arrays = {name: arrays[stored] for name, stored in HELD_OUT.items() if stored in arrays}
     problems = list(held_out_problems(arrays, samples, supervision, _labels_only(scenario)))
     if problems:
         raise scenario.error(*(("data.test.path", text) for text in problems))
     return held_out_of_arrays(arrays, samples, supervision)
 
 
-def of_arrays(arrays: Mapping[str, Floats], supervision: Supervision) -> Samples:
+def of_arrays(arrays: Arrays, supervision: Supervision) -> Samples:
     """The training set of arrays x, y and, where known, cluster and centers; without centers, these are the means."""
-    inputs, label = np.ascontiguousarray(arrays["x"]), arrays["y"]
+    inputs, label = np.ascontiguousarray(arrays["x"]), np.ascontiguousarray(arrays["y"])
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
         member = sample_cluster == np.arange(_cluster_count(arrays))[:, None]
-        centers = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
+        means = arrays["centers"] if "centers" in arrays else member @ inputs / member.sum(axis=1, keepdims=True)
+        centers = np.ascontiguousarray(means)
         cluster_label = np.sign(member @ label).astype(np.int64)
     else:
         sample_cluster = np.full(len(label), -1)
@@ -66,7 +80,7 @@ def of_arrays(arrays: Mapping[str, Floats], supervision: Supervision) -> Samples
     )
 
 
-def held_out_of_arrays(arrays: Mapping[str, Floats], samples: Samples, supervision: Supervision) -> Samples:
+def held_out_of_arrays(arrays: Arrays, samples: Samples, supervision: Supervision) -> Samples:
     """Held-out samples of arrays x, y and, where known, cluster, an index of the centres of the training set `samples`."""
     known = "cluster" in arrays and len(samples.centers) > 0
     return Samples.supervised(
@@ -79,9 +93,7 @@ def held_out_of_arrays(arrays: Mapping[str, Floats], samples: Samples, supervisi
     )
 
 
-def held_out_problems(
-    arrays: Mapping[str, Floats], samples: Samples, supervision: Supervision, labels: bool
-) -> Iterator[str]:
+def held_out_problems(arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool) -> Iterator[str]:
     """What is wrong with arrays of held-out samples beside a training set. labels: whether y has to be +1/-1."""
     # the centres are those of the training set, whatever else the file has
     arrays = {name: array for name, array in arrays.items() if name != "centers"}
@@ -116,16 +128,16 @@ def _labels_only(scenario: Scenario) -> bool:
     return scenario.data.supervision == "cluster" or scenario.loss.kind != "square"
 
 
-def _rows(arrays: Mapping[str, Floats], rows: Integers) -> dict[str, Floats]:
+def _rows(arrays: Arrays, rows: Integers) -> dict[str, Floats]:
     """The arrays of these samples; centers are of no sample."""
     return {name: array if name == "centers" else array[rows] for name, array in arrays.items()}
 
 
-def _cluster_count(arrays: Mapping[str, Floats]) -> int:
+def _cluster_count(arrays: Arrays) -> int:
     return len(arrays["centers"]) if "centers" in arrays else int(arrays["cluster"].max()) + 1
 
 
-def _problems(arrays: Mapping[str, Floats], labels: bool) -> Iterator[str]:
+def _problems(arrays: Arrays, labels: bool) -> Iterator[str]:
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
@@ -152,7 +164,7 @@ def _problems(arrays: Mapping[str, Floats], labels: bool) -> Iterator[str]:
         yield from _cluster_problems(arrays)
 
 
-def _cluster_problems(arrays: Mapping[str, Floats]) -> Iterator[str]:
+def _cluster_problems(arrays: Arrays) -> Iterator[str]:
     count = _cluster_count(arrays)
     found = np.unique(arrays["cluster"])
     if not np.isin(found, np.arange(count)).all():

@@ -8,10 +8,10 @@ from ...scenario import Scenario
 from ...scenario.data import Xor, norm_of
 from ..streams import stream
 from .clusters import frame, samples_around
-from .samples import Samples
+from .samples import Arrays, Samples
 
 
-def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
+def draw(scenario: Scenario, sibling: Samples | None, arrays: Arrays | None = None) -> Samples:
     """The training set of an ``xor`` scenario; its centres are mu_1, -mu_1, mu_2, -mu_2."""
     data, seed = scenario.data, scenario.single_seed
     assert isinstance(data, Xor)

@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from html import escape
 from importlib.resources import files
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from ...analysis.case import Case, Result, tree_of
 from ...errors import UsageError
 from ...results import check_writable, write_text
-from ...results import open as open_result
 from . import sections
 from .curves import Absent, Figure, figures
 from .frames import frames
@@ -48,27 +49,43 @@ FIRST = 2
 
 
 def write_report(
-    results: Sequence[str | PathLike[str]],
+    results: Result | Sequence[Result],
     output: str | PathLike[str],
     *,
     overwrite: bool = False,
     seed: int | None = None,
 ) -> None:
-    """Write a page about the results in these files, side by side; it opens in a browser without a network.
+    """Write a page about a result, or about several side by side; it opens in a browser without a network.
 
-    seed: show this member of each ensemble rather than all. Raises UsageError where a file is not a result, where the page
+    results: files, trees or cases, one or several. seed: show this member of each ensemble rather than all.
+    Raises UsageError where one is not a result, where the page
     cannot be written, where it exists and `overwrite` is not set, and where Plotly is not installed.
     """
     check_writable(output, overwrite)
-    file, paths = Path(output), [Path(path) for path in results]
+    shown = [results] if isinstance(results, str | PathLike | xr.DataTree | Case) else [*results]
+    file, paths = Path(output), [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
     if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
         raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
     with ExitStack() as opened:
-        trees = [opened.enter_context(open_result(path)) for path in paths]
         short = len({path.name for path in paths}) == len(paths)
-        names = [path.name if short else str(path) for path in paths]
-        text = page([Run.of(name, tree, seed) for name, tree in zip(names, trees, strict=True)])
+        runs = [_run(result, number, short, seed, opened) for number, result in enumerate(shown, start=1)]
+        text = page(runs)
     write_text(file, text)
+
+
+def _run(result: Result, number: int, short: bool, seed: int | None, opened: ExitStack) -> Run:
+    """number: of the result on the page; it is the name of one that is not in a file. short: whether a file's name is
+    enough to tell it from the others."""
+    if isinstance(result, Case):
+        if result.stage is not None:
+            raise UsageError("a page is about all stages of a run; leave the stage out")
+        of_member = result.seed if "seed" in result.tree.dims else seed
+        return Run.of(Path(result.name).name, result.tree, of_member)
+    tree, name, mine = tree_of(result)
+    if mine:
+        opened.callback(tree.close)
+        return Run.of(Path(name).name if short else name, tree, seed)
+    return Run.of(f"result_{number}.nc", tree, seed)
 
 
 def page(runs: Sequence[Run]) -> str:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
-from operator import matmul
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import FlowsimError, UsageError
-from ...problem import Problem, build
+from ...errors import UsageError
 from ...problem.data.samples import Floats
-from ...problem.networks.layers import forward
-from ...results.layout import snapshot_index, upper_of
-from ...scenario import loads
-from ...scenario.data import ARRAY_SUFFIXES
+from ...results.layout import snapshot_index
 from ..source import Source
 from ..style import GREY, PALETTE, legend
 
@@ -49,23 +43,23 @@ class Boundary:
 
 def series(source: Source, *, at: float | None = None, seed: int | None = None) -> Boundary:
     """At the snapshot nearest to flow time `at`, on the loss clock to its log10; the last one by default."""
-    source = source.member(seed)
-    source.need("direction")
+    source.member(seed).need("direction")
     features = source.trajectory.sizes["feature"]
     if features != 2:
         raise UsageError(f"it needs data in two dimensions, and these have {features}")
-    problem = _problem(source)
+    case = source.case(seed)
+    run, problem = replace(source, trajectory=case.trajectory), case.problem
     samples = problem.inputs
     low, high = samples.min(axis=0), samples.max(axis=0)
     rim = RIM * (high - low)
     x, y = (np.linspace(low[axis] - rim[axis], high[axis] + rim[axis], GRID) for axis in (0, 1))
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    kept = snapshot_index(source.trajectory)
-    place = source.nearest(at, kept)
-    outputs = _outputs(source, problem, place, points)
+    kept = snapshot_index(run.trajectory)
+    place = run.nearest(at, kept)
+    outputs = case.network_at(place).scores(points).T
     count = min(len(samples), MAX_SAMPLES)
     return Boundary(
-        source.when(int(kept[place])),
+        run.when(int(kept[place])),
         x,
         y,
         _fields(outputs).reshape(-1, GRID, GRID),
@@ -81,58 +75,6 @@ def _fields(outputs: Floats) -> Floats:
     if len(outputs) == 1:
         return outputs
     return np.array([own - np.delete(outputs, k, axis=0).max(axis=0) for k, own in enumerate(outputs)])
-
-
-def _problem(source: Source) -> Problem:
-    """What the run was trained on, drawn again from its scenario; what came from a file is read from the result itself."""
-    attributes = source.trajectory.attrs
-    try:
-        text = str(attributes["scenario"])
-        data, kept = tomllib.loads(text).get("data", {}), source.trajectory.encoding.get("source")
-        files = [
-            key for key, there in (("path", "path" in data), ("centers", _is_file(data.get("centers", "")))) if there
-        ]
-        scenario = loads(text, overrides={f"data.{key}": kept for key in files if kept})
-        seed = source.trajectory.coords.get("seed")
-        member = scenario if seed is None else scenario.members[scenario.seeds.index(int(seed))]
-        return build(member)
-    except (FlowsimError, KeyError) as error:
-        raise UsageError(f"the samples cannot be made again from the result's scenario: {error}") from None
-
-
-def _is_file(centers: str) -> bool:
-    return centers.endswith(ARRAY_SUFFIXES)
-
-
-def _outputs(source: Source, problem: Problem, place: int, points: Floats) -> Floats:
-    """(outputs, points) of the network at a snapshot, up to a positive factor"""
-    run = source.trajectory.isel(snapshot=place)
-    now = source.trajectory.isel(time=int(snapshot_index(source.trajectory)[place]))
-    source.need("log_norm")
-    log_norm = now["log_norm"].values
-    projection = run["direction"].transpose("neuron", "feature").values @ points.T
-    if problem.bias:
-        projection += run["bias_weight"].values[:, None]
-    if problem.upper:
-        first = np.exp(log_norm)[:, None] * projection
-        return np.asarray(forward(first, upper_of(run), problem.activation, np, matmul)[0])
-    sign, log_output = problem.weights.output_sign, problem.weights.output_log
-    if problem.trained_output:
-        source.need("output_weight")
-        weight = now["output_weight"].values
-        with np.errstate(divide="ignore"):
-            sign, log_output = np.sign(weight), np.log(np.abs(weight))
-        if source.has("log_output_weight"):  # exact where the weight itself underflows
-            log_output = now["log_output_weight"].values
-    response, _ = problem.activation.response(projection, log_norm[:, None], np)
-    if problem.gates is not None:
-        response = response * problem.gates.at(points).T
-    log_factor = log_output + problem.activation.homogeneity * log_norm
-    top = log_factor.max()
-    parts = (sign * np.exp(log_factor - (top if np.isfinite(top) else 0.0)))[:, None] * response
-    if not problem.loss.classes:
-        return parts.sum(axis=0, keepdims=True)
-    return np.array([parts[problem.neuron_output == k].sum(axis=0) for k in range(problem.outputs)])
 
 
 def draw(axes: Axes, found: Boundary) -> None:

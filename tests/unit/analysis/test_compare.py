@@ -157,9 +157,13 @@ def test_what_is_not_of_the_same_neurons_on_the_same_data_is_not_compared(small,
         flowsim.compare(flow, flowsim.run(small(**overrides)))
 
 
-def test_an_ensemble_is_not_compared(small, flow):
-    with pytest.raises(flowsim.UsageError, match="b is an ensemble"):
-        flowsim.compare(flow, flowsim.run_ensemble(small(), [0]))
+def test_of_an_ensemble_a_member_is_compared(small, flow):
+    ensemble = flowsim.run_ensemble(small(), [0, 1])
+    with pytest.raises(flowsim.UsageError, match="one member is needed: choose its seed; there are 0, 1"):
+        flowsim.compare(flow, ensemble)
+    assert float(np.abs(flowsim.compare(flow, ensemble, seed=0)["log_norm_difference"]).max()) < 1e-4
+    with pytest.raises(flowsim.UsageError, match="a is of seed 0 and b of seed 1"):
+        flowsim.compare(flow, flowsim.reopen(ensemble, seed=1))
 
 
 def test_tables_are_told_apart_by_what_they_hold(on_table):

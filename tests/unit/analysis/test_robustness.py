@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.analysis.robustness import ByProbability, OwnClass, TwoLayer, of_result, restricted
+from flowsim.analysis.robustness import ByProbability, OwnClass, TwoLayer, restricted
 from flowsim.cli import main
 from flowsim.errors import ScenarioError, UsageError
 
@@ -85,7 +85,7 @@ def test_the_accuracy_at_radius_0_is_that_of_the_network_on_the_same_samples(bin
     scenario = flowsim.loads(BINARY)
     problem = flowsim.build(scenario)
     test = flowsim.problem.fresh(scenario, problem.samples, 60)
-    right = np.sign(of_result(binary).value(test.inputs)) == problem.cluster_label[test.sample_cluster]
+    right = np.sign(flowsim.reopen(binary).network.value(test.inputs)) == problem.cluster_label[test.sample_cluster]
     clean = binary["robustness/robust_accuracy"].sel(classifier="network", radius=0.0)
     np.testing.assert_allclose(clean, right.mean())
 
@@ -121,8 +121,10 @@ def test_the_start_of_a_run_is_a_network_too_however_small(binary):
     tiny = flowsim.run(flowsim.loads(BINARY, overrides=short | {"init.scale": 1e-300}))
     large = flowsim.run(flowsim.loads(BINARY, overrides=short))
     x = np.random.default_rng(0).standard_normal((50, 30))
-    assert (of_result(tiny, at=0).value(x) != 0).any()
-    np.testing.assert_allclose(of_result(tiny, at=0).value(x), of_result(large, at=0).value(x), rtol=1e-10)
+    assert (flowsim.reopen(tiny).network_at(0).value(x) != 0).any()
+    np.testing.assert_allclose(
+        flowsim.reopen(tiny).network_at(0).value(x), flowsim.reopen(large).network_at(0).value(x), rtol=1e-10
+    )
 
 
 def test_a_network_with_several_outputs_decides_by_probability_by_outputs_and_between_clusters(classes):
@@ -131,10 +133,10 @@ def test_a_network_with_several_outputs_decides_by_probability_by_outputs_and_be
     at_0 = found["robust_accuracy"].sel(attack="strong", radius=0.0)
     # who names the right cluster names the right class
     assert at_0.sel(classifier="classes") <= at_0.sel(classifier="network")
-    network = of_result(classes)
+    network = flowsim.reopen(classes).network
     assert isinstance(network, ByProbability)
     x = 3 * np.random.default_rng(0).standard_normal((60, 24))
-    outputs = network.outputs(x)
+    outputs = network(x)
     share = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
     np.testing.assert_array_equal(np.sign(network.value(x)), np.sign(share @ [1, 1, -1, -1]))
     decisions = [OwnClass(network.network, network.neuron_output, 4, k).value(x) for k in range(4)]
@@ -142,7 +144,7 @@ def test_a_network_with_several_outputs_decides_by_probability_by_outputs_and_be
 
 
 def test_gradients_are_slopes_and_the_span_of_the_neurons_is_enough(classes):
-    network = of_result(classes)
+    network = flowsim.reopen(classes).network
     assert isinstance(network, ByProbability)
     one_class = OwnClass(network.network, network.neuron_output, 4, 1)
     random = np.random.default_rng(0)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.analysis.robustness.trained import of_result
 from flowsim.problem import build, fresh
 
 TEXT = """
@@ -59,7 +58,7 @@ def test_mixtures_have_a_seed_of_their_centres_too(kind):
 def test_between_linear_classifiers_a_move_lowers_the_other_margin_by_its_product(two, norm):
     radii = [0.0, 0.1, 0.4]
     found = flowsim.transfer(*two, radii, norm=norm, samples=300)
-    a, b = (of_result(tree) for tree in two)
+    a, b = (flowsim.reopen(tree).network for tree in two)
     scenario = flowsim.loads(TEXT, overrides={"seed": 0})
     test = fresh(scenario, build(scenario).samples, 300)
     w, v, y = a.hidden[0], b.hidden[0], test.label
@@ -99,7 +98,7 @@ def test_files_are_as_good_as_trees(two, tmp_path):
     [
         ({"data.seed": 6}, {}, "data.seed"),
         ({"data.dimension": 9}, {}, "one distribution"),
-        ({"seed": [0, 1]}, {}, "b is an ensemble"),
+        ({"seed": [0, 1]}, {}, "one member is needed: choose its seed"),
         ({}, {"radii": [-1.0]}, "radii"),
         ({}, {"radii": [0.2, 0.1]}, "radii"),
         ({}, {"attacks": ["minimal"], "norm": "l1", "samples": 0}, "attacks.*norm.*samples"),
@@ -124,6 +123,6 @@ def test_held_out_samples_of_the_first_are_moved_where_it_has_some(two):
     assert found.attrs["samples"] == "test"
     assert found["attacked_accuracy"].item() == first["test_accuracy"][-1].item()
     test = build(flowsim.loads(TEXT, overrides={"data.test": {"samples": 25}})).test
-    right = test.label * of_result(two[1]).value(test.inputs) > 0
+    right = test.label * flowsim.reopen(two[1]).network.value(test.inputs) > 0
     assert found["transferred_accuracy"].item() == right.mean()
     assert flowsim.transfer(*two, [0.0], attacks=["fgm"], samples=5).attrs["samples"] == "fresh"

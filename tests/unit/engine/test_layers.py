@@ -13,7 +13,6 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.analysis.robustness import of_result
 from flowsim.engine import choose, make
 from flowsim.engine.diffrax.integrator import DiffraxIntegrator
 from flowsim.problem import reduce
@@ -264,7 +263,7 @@ def test_a_run_that_is_resumed_ends_as_one_that_was_not(deep, tmp_path, flow):
 
 def test_a_trained_network_is_a_classifier_of_its_inputs(deep):
     tree = flowsim.run(deep(model={"activation": "tanh"}))
-    classifier, x = of_result(tree), np.random.default_rng(0).normal(size=(6, 12))
+    classifier, x = flowsim.reopen(tree).network, np.random.default_rng(0).normal(size=(6, 12))
     value, gradient = classifier.value_and_gradient(x)
     np.testing.assert_allclose(value, output(kept_layers(tree.dataset, -1), x, True, "tanh")[:, 0])
     for feature in range(12):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import flowsim
 from flowsim.analysis.robustness import Tangent, TwoLayer, restricted
-from flowsim.analysis.robustness.trained import of_result
 from flowsim.problem.networks import symmetric_relu
 from flowsim.problem.networks.ntk_features import Gates
 from flowsim.scenario.model import NtkFeatures, SymmetricRelu
@@ -177,7 +176,7 @@ def test_two_stages_are_one_of_their_length(part):
 def test_what_a_run_says_of_itself_is_what_its_classifier_does():
     scenario = stages({**GD, "iterations": 30})
     tree, problem = flowsim.run(scenario), flowsim.build(scenario)
-    output = of_result(tree).value(problem.inputs)
+    output = flowsim.reopen(tree).network.value(problem.inputs)
     assert tree["margin"].values[-1] == pytest.approx(problem.targets * output, rel=1e-12)
     assert tree["loss"].values[-1] == pytest.approx(np.logaddexp(0, -problem.targets * output).mean(), rel=1e-12)
     assert tree["loss"].values[-1] < tree["loss"].values[0]

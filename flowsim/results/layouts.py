@@ -1,0 +1,69 @@
+"""The version of a result's layout, and the steps that bring older ones up to it."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import UsageError
+
+#: The layout that is written. Files without the attribute are of layout 1, which flowsim 0.1.0 wrote.
+FORMAT = 2
+#: The root's attributes about the layout. CF asks for strictly increasing coordinates, which `time` beyond floats is not,
+#: so the layout goes by a name of its own.
+LAYOUT: dict[str, Any] = {"format_version": FORMAT, "Conventions": f"flowsim-{FORMAT}"}
+
+
+def check(name: str, attributes: Mapping[Any, Any]) -> None:
+    """Raise UsageError for a layout that is newer than this flowsim knows."""
+    found = _version(attributes)
+    if found > FORMAT:
+        raise UsageError(
+            f"{name}: has layout {found}, of flowsim {attributes.get('flowsim_version', '?')}; "
+            f"this flowsim reads layouts up to {FORMAT}, so update flowsim"
+        )
+
+
+def migrated(tree: xr.DataTree, name: str = "the result") -> xr.DataTree:
+    """The result in the present layout; itself where it is in that already. Raises UsageError for a newer one."""
+    check(name, tree.attrs)
+    version = _version(tree.attrs)
+    if version == FORMAT:
+        return tree
+    # attributes change, arrays do not: the tree's own file stays open
+    changed = tree.copy()
+    changed.set_close(tree.close)
+    for step in range(version, FORMAT):
+        STEPS[step](changed)
+    changed.attrs.update(LAYOUT)
+    return changed
+
+
+def _version(attributes: Mapping[Any, Any]) -> int:
+    return int(attributes.get("format_version", 1))
+
+
+def _to_2(tree: xr.DataTree) -> None:
+    """In layout 1 the scenario's text says a seed that did not run, where the scenario was a copy with another one."""
+    text, seed = str(tree.attrs.get("scenario", "")), tree.attrs.get("seed")
+    try:
+        said = tomllib.loads(text).get("seed", 0)
+    except tomllib.TOMLDecodeError:
+        return
+    if seed is None or np.array_equal(said, seed):
+        return
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    document["seed"] = np.asarray(seed).tolist()
+    tree.attrs["scenario"] = tomlkit.dumps(document)
+    tree.attrs["scenario_sha256"] = hashlib.sha256(tree.attrs["scenario"].encode()).hexdigest()
+
+
+#: layout -> what makes the next one of it, in place
+STEPS: dict[int, Callable[[xr.DataTree], None]] = {1: _to_2}

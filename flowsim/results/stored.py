@@ -1,0 +1,51 @@
+"""What a result holds of its scenario: the text, and the arrays that came from files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import ScenarioError, UsageError
+from ..problem.data.samples import Floats
+from ..scenario import Scenario
+from ..scenario.load import reread
+
+
+def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario that ran. The files that it names need not be there: a result holds what was read from them.
+
+    seed: of one member of an ensemble. overrides: dotted key -> value. Raises UsageError where the text cannot be read by
+    this version of flowsim, ScenarioError for wrong overrides.
+    """
+    if "scenario" not in tree.attrs:
+        raise UsageError("this result holds no scenario: its attribute is gone")
+    text, changes = str(tree.attrs["scenario"]), dict(overrides or {})
+    try:
+        scenario = reread(text)
+    except ScenarioError as error:
+        said = "; ".join(str(issue) for issue in error.issues)
+        maker = tree.attrs.get("flowsim_version", "an unknown version")
+        raise UsageError(f"this version of flowsim cannot read the scenario of flowsim {maker}: {said}") from None
+    if scenario.is_ensemble and seed is not None:
+        changes = {"seed": seed, **changes}
+    return reread(text, changes) if changes else scenario
+
+
+def keys_of(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+    """The keys that the stored text gives, as TOML has them, whether this version knows them or not."""
+    try:
+        return tomllib.loads(str(attributes.get("scenario", "")))
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def arrays_of(tree: xr.DataTree) -> dict[str, Floats] | None:
+    """The arrays that came from files: the group `data`; None where the result has none."""
+    if "data" not in tree.children:
+        return None
+    group = tree.children["data"].to_dataset(inherit=False)
+    return {str(name): np.ascontiguousarray(array.values, dtype=float) for name, array in group.data_vars.items()}

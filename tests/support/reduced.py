@@ -1,0 +1,58 @@
+"""Shipped scenarios, reduced to runs of a second or less that still do all that the scenario asks for."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import flowsim
+from flowsim.scenario.shipped import shipped
+
+FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 30, 40, 30, 4, 6
+
+
+def reduced(name: str) -> flowsim.Scenario:
+    """The shipped scenario of this name with few samples, features, neurons, instants and steps."""
+    file = shipped()[name]
+    raw = tomllib.loads(file.read_text())
+    return flowsim.load(file, {**_data(raw), **_flow(raw), **_evaluate(raw), "observe.times": 5})
+
+
+def _data(raw: dict[str, Any]) -> dict[str, Any]:
+    data, model = raw["data"], raw.get("model", {})
+    clusters = data.get("positive", 1) + data.get("negative", 1)
+    found: dict[str, Any] = {"data.samples": clusters * (SAMPLES // clusters)}
+    if data.get("kind") != "digits":
+        found["data.dimension"] = min(data["dimension"], FEATURES)
+    if "width" in model:
+        found["model.width"] = min(model["width"], NEURONS)
+    if isinstance(raw.get("observe", {}).get("snapshots"), int):
+        found["observe.snapshots"] = 3
+    return found
+
+
+def _flow(raw: dict[str, Any]) -> dict[str, Any]:
+    if "stage" in raw:
+        return {"stage": [_shorter(stage) for stage in raw["stage"]]}
+    return {f"flow.{key}": value for key, value in _shorter(raw["flow"]).items()}
+
+
+def _shorter(flow: dict[str, Any]) -> dict[str, Any]:
+    short = dict(flow)
+    if "iterations" in flow:
+        short["iterations"] = min(flow["iterations"], ITERATIONS)
+    if "batch" in flow:
+        short["batch"] = min(flow["batch"], SAMPLES // 2)
+    if "time" in flow.get("until", {}):
+        short["until"] = {"time": min(flow["until"]["time"], 2.0)}
+    elif "log10_loss" in flow.get("until", {}):
+        short["until"] = {"log10_loss": -30.0}
+    return short
+
+
+def _evaluate(raw: dict[str, Any]) -> dict[str, Any]:
+    if "robustness" not in raw.get("evaluate", {}):
+        return {}
+    radii = raw["evaluate"]["robustness"]["radii"][:3]
+    changed = {"samples": TEST_SAMPLES, "steps": 2, "radii": radii}
+    return {f"evaluate.robustness.{key}": value for key, value in changed.items()}
