@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..errors import Issue, ScenarioError
+from ..errors import Issue, ScenarioError, UsageError
 from . import toml
 from .changes import Changes, assign, remove
 from .explain import explain
@@ -42,6 +42,21 @@ def loads(
 ) -> Scenario:
     """The same from TOML text; `name` is what messages call it, `folder` where relative paths start."""
     return _loads(text, name, Path(folder), Changes(overrides or {}, tuple(unset)))
+
+
+#: What a scenario may be given as: itself, a mapping of its sections, or the path of its file.
+ScenarioLike = Scenario | Mapping[str, Any] | str | PathLike[str]
+
+
+def as_scenario(source: ScenarioLike) -> Scenario:
+    """The scenario that is meant. Raises ScenarioError where it is wrong, UsageError for what is none."""
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        return Scenario(source)
+    if isinstance(source, str | PathLike):
+        return load(source)
+    raise UsageError(f"a scenario is a flowsim.Scenario, the path of a file or a mapping, not {type(source).__name__}")
 
 
 def load_changed(path: str | PathLike[str], changes: Changes) -> Scenario:
