@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @xr.register_datatree_accessor("flow")
 @xr.register_dataset_accessor("flow")
 class FlowAccessor:
-    """Questions to a result or its root Dataset: ``flowsim.open("run.nc").flow``, ``xarray.open_dataset("run.nc").flow``."""
+    """Questions to a result, or to its root Dataset: ``flowsim.run(…).flow``, ``xarray.open_dataset("run.nc").flow``."""
 
     def __init__(self, result: xr.Dataset | xr.DataTree):
         self._result = result
