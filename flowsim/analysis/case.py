@@ -76,7 +76,8 @@ class Case:
         try:
             problem = build(scenario, arrays=arrays)
         except (ScenarioError, KeyError) as error:
-            raise UsageError(f"{self.name}: its problem cannot be built again: {error}") from None
+            said = "; ".join(str(error).splitlines())
+            raise UsageError(f"{self.name}: its problem cannot be built again: {said}") from None
         setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge))
         different = differences(setting, self._root)
         if different:
@@ -93,6 +94,7 @@ class Case:
         began with."""
         if self.stage is None:
             return self._root
+        # an instant bears the name of the stage that led to it, so a stage begins with the one before its own
         names = self._root["stage"].values if "stage" in self._root.coords else np.array([])
         mine = np.flatnonzero(names == self.stage)
         if not len(mine):

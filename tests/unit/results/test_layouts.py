@@ -160,6 +160,9 @@ def test_a_scenario_with_a_key_that_is_gone_is_shown_drawn_and_compared(tmp_path
     assert main(["plot", str(tmp_path / "run.nc"), "alignment", "-o", str(tmp_path / "run.png")]) == 0
     assert main(["report", str(tmp_path / "run.nc"), "-o", str(tmp_path / "run.html")]) == 0
     assert main(["compare", str(tmp_path / "run.nc"), str(OLD / "single.nc")]) == 0
+    of_data = read(OLD / "single.nc")
+    of_data.attrs["scenario"] = of_data.attrs["scenario"].replace("samples = 12", "gone = 1\nsamples = 12")
+    assert not flowsim.compare(of_data, of_data)["cosine_difference"].any()
     capsys.readouterr()
     assert main(["transfer", str(tmp_path / "run.nc"), str(OLD / "single.nc"), "--radii", "0.1"]) == 2
     said = capsys.readouterr().err
