@@ -170,7 +170,7 @@ def build(scenario: Scenario, sibling: Problem | None = None, *, arrays: Arrays 
     whose members has a problem of its own.
     """
     if sibling is None:
-        scenario = scenario.validated()
+        scenario = scenario.validated(files=arrays is None)
     _check_memory(scenario)
     known = sibling.samples if sibling is not None else None
     samples = SOURCES[scenario.data.kind](scenario, known, arrays)

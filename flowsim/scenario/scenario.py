@@ -468,11 +468,14 @@ class Scenario(Section):
         """Of the canonical text, so of the values alone."""
         return hashlib.sha256(self.to_toml().encode()).hexdigest()
 
-    def validated(self) -> Scenario:
-        """The same values, held to all rules, as ``model_copy`` does not. Raises ScenarioError with every problem found."""
+    def validated(self, files: bool = True) -> Scenario:
+        """The same values, held to all rules, as ``model_copy`` does not. files: whether those that are named must be there.
+
+        Raises ScenarioError with every problem found.
+        """
         from .load import read
 
-        scenario = read(self.to_dict(), self.own_source)
+        scenario = read(self.to_dict(), self.own_source, files)
         scenario._source = self.source
         return scenario
 
