@@ -469,9 +469,9 @@ class Scenario(Section):
         return hashlib.sha256(self.to_toml().encode()).hexdigest()
 
     def validated(self, files: bool = True) -> Scenario:
-        """The same values, held to all rules, as ``model_copy`` does not. files: whether those that are named must be there.
+        """The same values, held to all rules, as ``model_copy`` does not.
 
-        Raises ScenarioError with every problem found.
+        files: whether those that are named must be there. Raises ScenarioError with every problem found.
         """
         from .load import read
 
