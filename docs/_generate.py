@@ -146,7 +146,7 @@ def _variants(name: str, variants: list[Spec], document: Spec) -> Iterator[str]:
     shared = {key: spec for key, spec in first.items() if all(other.get(key) == spec for other in others)}
     if shared:
         yield from ("", f"With every `{tag}`:")
-        yield from _keys(shared, name)
+        yield from _section(name, {"properties": shared}, document)
     for choice, variant in zip(choices, variants, strict=True):
         yield from ("", f"#### `{name}.{tag}` = {_value(choice)}")
         own = {key: spec for key, spec in variant["properties"].items() if key not in {tag, *shared}}

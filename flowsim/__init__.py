@@ -15,6 +15,7 @@ from ._accessor import register_with_xarray
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import sweep
     from .analysis.case import Case, reopen
     from .analysis.compare import compare
     from .analysis.density import density
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .analysis.robustness import robustness, transfer
     from .analysis.weights import weights
     from .errors import FlowsimError, ScenarioError, UsageError
+    from .evaluation import evaluate
     from .problem import Data, Problem, Weights, build
     from .report.page import write_report
     from .results import open
@@ -43,6 +45,7 @@ _HOME = {
     "compare": "analysis.compare",
     "density": "analysis.density",
     "distance": "analysis.distance",
+    "evaluate": "evaluation",
     "limit": "analysis.kkt",
     "load": "scenario",
     "loads": "scenario",
@@ -52,6 +55,7 @@ _HOME = {
     "robustness": "analysis.robustness",
     "run": "simulation",
     "run_ensemble": "simulation",
+    "sweep": "",
     "transfer": "analysis.robustness",
     "weights": "analysis.weights",
     "write_report": "report.page",
@@ -70,6 +74,7 @@ __all__ = [
     "compare",
     "density",
     "distance",
+    "evaluate",
     "limit",
     "load",
     "loads",
@@ -79,6 +84,7 @@ __all__ = [
     "robustness",
     "run",
     "run_ensemble",
+    "sweep",
     "transfer",
     "weights",
     "write_report",
@@ -88,7 +94,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'flowsim' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    home = _HOME[name]
+    # the package of sweeps is its own function
+    value = getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
     globals()[name] = value
     return value
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import xarray as xr
 
+from .analysis.case import Result, reopened
 from .analysis.distance import to_ideal
 from .analysis.kkt import limit_group, without_limit
 from .analysis.robustness import evaluated
+from .errors import UsageError
 from .observe import Setting
 from .scenario import Scenario
 from .theory import CLAIMS, Evidence, evidence_of, held_against
@@ -16,6 +19,24 @@ from .theory.evidence import NotApplicable
 
 #: Told what is being done.
 Say = Callable[[str], None]
+
+
+def evaluate(
+    result: Result, asked: Mapping[str, Any] | None = None, *, seed: int | None = None, progress: Say | None = None
+) -> xr.DataTree:
+    """What [evaluate] gives, computed anew from a result: a group for each of its keys that is asked for.
+
+    asked: keys of ``evaluate``, such as ``{"claims": ["li_2025"], "distance.to": "ideal"}``, beside those of its scenario.
+    seed: the member of an ensemble. progress: called with what is begun.
+    Raises ScenarioError for wrong keys, UsageError where nothing is asked for or the result lacks what it takes.
+    """
+    with reopened(result, seed) as case:
+        scenario = case.asking({f"evaluate.{key}": value for key, value in (asked or {}).items()})
+        say = progress if progress is not None else lambda what: None
+        groups = dict(evaluations(scenario, case.setting, case.trajectory, say))
+    if not groups:
+        raise UsageError(f"nothing is asked for; the keys of [evaluate] are {', '.join(EVALUATIONS)}")
+    return xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
 
 
 def evaluations(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> Iterator[tuple[str, xr.Dataset]]:

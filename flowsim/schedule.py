@@ -22,7 +22,8 @@ class Schedule:
 
     With an open end the grid starts fine and is coarsened, every other instant dropped, whenever it would reach twice the
     wanted count, so that between `count` and 2 `count` evenly spaced instants remain at any time. Of descent whose end is
-    known the grid is `listed`; fewer instants than wanted where there are no more iterations.
+    known the grid is `listed`; fewer instants than wanted where there are no more iterations. So are instants of one's own:
+    time 0, those before the end, and the end where it is known; of descent, the iterations nearest to these.
     """
 
     kind: str
@@ -38,6 +39,9 @@ class Schedule:
     def of(cls, scenario: Scenario, first_step: float, reading: str = "time") -> Schedule:
         observe, until = scenario.observe, scenario.flow.until
         end, open_ended = until.time or math.inf, scenario.open_ended
+        if observe.listed:
+            return cls._of_list(scenario, observe.listed)
+        assert isinstance(observe.times, int)
         if scenario.flow.step is not None:
             return cls._of_descent(scenario, scenario.flow.step)
         if reading == "log10_time":
@@ -50,9 +54,18 @@ class Schedule:
         return cls(observe.spacing, observe.times, end, open_ended, spacing)
 
     @classmethod
+    def _of_list(cls, scenario: Scenario, wanted: tuple[float, ...]) -> Schedule:
+        end, step = scenario.flow.until.time or math.inf, scenario.flow.step
+        instants = [0.0, *(time for time in wanted if 0 < time < end), *([end] if end < math.inf else [])]
+        if step is not None:
+            instants = [step * iteration for iteration in np.unique(np.rint(np.array(instants) / step)).tolist()]
+        return cls("linear", len(instants), end, False, math.nan, listed=instants)
+
+    @classmethod
     def _of_descent(cls, scenario: Scenario, step: float) -> Schedule:
         """The same grids on whole iterations, in which no iteration comes twice."""
         observe, time = scenario.observe, scenario.flow.until.time
+        assert isinstance(observe.times, int)
         if scenario.open_ended or time is None:
             return cls(observe.spacing, observe.times, time or math.inf, True, step)
         last = round(time / step)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import Any
 
 import xarray as xr
 
@@ -18,8 +17,9 @@ from .errors import UsageError
 from .evaluation import evaluations
 from .prepared import Prepared
 from .problem import Data, Weights, with_given
+from .progress import bar_of, in_notebook
 from .results import attributes, check_writable, layout, status_attributes, write
-from .scenario import Scenario
+from .scenario import Scenario, ScenarioLike, as_scenario
 from .status import RUNNING, Status
 
 #: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
@@ -28,21 +28,22 @@ Warn = Callable[[str], None]
 
 
 def run(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     output: str | PathLike[str] | None = None,
     *,
     data: Data | None = None,
     init: Weights | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> xr.DataTree:
-    """Integrate a scenario and return its result; with `output`, write it there too.
+    """Integrate a scenario, or the one in a file or a mapping, and return its result; with `output`, write it there too.
 
     data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
-    progress is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble
-    with the numbers of members (done, running, in all); warn with each reason to be wary. resume goes on from the file
+    progress: True for a bar on standard error, where that is a terminal or a notebook, which shows one by itself; or what
+    is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble with the
+    numbers of members (done, running, in all). warn is called with each reason to be wary. resume goes on from the file
     `output`, which an interrupted run of the same scenario has left. An ensemble has a dimension `seed`.
     However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
     `status_remedy` say how it ended.
@@ -52,7 +53,17 @@ def run(
         raise UsageError("resume needs the file to go on from, as output")
     if output is not None:
         check_writable(output, overwrite or resume)
-    prepared = Prepared(with_given(scenario, data, init))
+    asked = with_given(as_scenario(scenario), data, init)
+    if progress is True or (progress is None and in_notebook()):
+        with bar_of(asked) as bar:
+            return _run(asked, output, resume, bar.show, warn)
+    return _run(asked, output, resume, progress or None, warn)
+
+
+def _run(
+    scenario: Scenario, output: str | PathLike[str] | None, resume: bool, progress: Progress | None, warn: Warn
+) -> xr.DataTree:
+    prepared = Prepared(scenario)
     for warning in prepared.plan.warnings:
         warn(warning)
     execute = ensemble.execute if prepared.scenario.is_ensemble else _execute
@@ -60,9 +71,19 @@ def run(
         return execute(prepared, output, resume, progress, warn)
 
 
-def run_ensemble(scenario: Scenario, seeds: Iterable[int], *arguments: Any, **options: Any) -> xr.DataTree:
+def run_ensemble(
+    scenario: ScenarioLike,
+    seeds: Iterable[int],
+    output: str | PathLike[str] | None = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Progress | None = None,
+    warn: Warn = warnings.warn,
+) -> xr.DataTree:
     """Run a scenario once for each of the seeds; what follows them is as for :func:`flowsim.run`."""
-    return run(scenario.replace({"seed": list(seeds)}), *arguments, **options)
+    ensemble = as_scenario(scenario).replace({"seed": list(seeds)})
+    return run(ensemble, output, overwrite=overwrite, resume=resume, progress=progress, warn=warn)
 
 
 def _execute(

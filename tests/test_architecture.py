@@ -33,6 +33,7 @@ ORDER = [
     "course",
     "evaluation",
     "ensemble",
+    "progress",
     "simulation",
     "sweep",
     "report",

@@ -20,7 +20,7 @@ from ..results import layouts, open, open_point
 from ..results.layout import snapshot_index
 from ..results.stored import scenario_of
 from ..results.weights import weights_of
-from ..scenario import Scenario
+from ..scenario import Scenario, referenced_files
 from ..scenario.arrays import SECTIONS, outside
 from .member import stopped_member
 from .start import differences
@@ -71,14 +71,15 @@ class Case:
     def setting(self) -> Setting:
         """The reduced problem and what follows from it."""
         scenario = self._whole
-        sections = {name: getattr(scenario, name) for name in SECTIONS}
-        for name, section in sections.items():
-            if outside(section) is not None and scenario.arrays(name) is None:
-                raise UsageError(f"{self.name}: what the run took from outside is gone: it has no group {name}")
+        for name in SECTIONS:
+            if outside(getattr(scenario, name)) is not None and scenario.arrays(name) is None:
+                gone = ", ".join(key for key in referenced_files(scenario) if key.startswith(name)) or "Python"
+                raise UsageError(f"{self.name}: what the run took from {gone} is gone: it has no group {name}")
         try:
             problem = build(scenario)
         except (ScenarioError, KeyError) as error:
-            raise UsageError(f"{self.name}: its problem cannot be built again: {error}") from None
+            said = "; ".join(str(error).splitlines())
+            raise UsageError(f"{self.name}: its problem cannot be built again: {said}") from None
         setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge))
         different = differences(setting, self._root)
         if different:
@@ -95,6 +96,7 @@ class Case:
         began with."""
         if self.stage is None:
             return self._root
+        # an instant bears the name of the stage that led to it, so a stage begins with the one before its own
         names = self._root["stage"].values if "stage" in self._root.coords else np.array([])
         mine = np.flatnonzero(names == self.stage)
         if not len(mine):

@@ -16,10 +16,9 @@ from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import Setting
 from ..problem.data.samples import Floats
-from ..scenario import Scenario
 from .case import Result, reopened
 from .robustness.attacks.target import Target
-from .robustness.evaluation import test_of
+from .robustness.evaluation import Test, origin_of, test_of
 from .robustness.norms import NORMS
 from .robustness.trained import classifier_of
 from .robustness.transfer import MOVES
@@ -46,7 +45,8 @@ def density(
     steps: int = 50,
     seed: int | None = None,
 ) -> xr.Dataset:
-    """Reconstruct perturbations of fresh samples, in l2 of this radius, at every instant whose weights were kept.
+    """Reconstruct perturbations in l2 of this radius, at every instant whose weights were kept, of held-out samples where
+    there are some, else of fresh ones.
 
     features: "centers", the columns of the dictionary or the centres of clusters, or "weights", the neurons' directions at
     the end. seed: the member of an ensemble.
@@ -69,19 +69,18 @@ def density(
     if broken:
         raise UsageError("; ".join(broken))
     atoms = _atoms(setting, weights[-1], features)
+    test = test_of(scenario, setting.problem, samples)
     found = np.full((2, len(weights.time), len(chosen)), np.nan)
     for index in range(len(weights.time)):
-        moves = perturbations(scenario, setting, weights[index], attack, radius, samples, steps)
+        moves = perturbations(test, setting, weights[index], attack, radius, steps)
         if len(moves):
             found[:, index] = measured(atoms, moves, chosen)
-    return _layout(found, weights.time, chosen, features)
+    return _layout(found, weights.time, chosen, features).assign_attrs(origin_of(test))
 
 
-def perturbations(
-    scenario: Scenario, setting: Setting, snapshot: Snapshot, attack: str, radius: float, samples: int, steps: int
-) -> Floats:
-    """(n, d): what an attack adds to fresh samples, divided by its norm; without those that it does not move"""
-    test, classifier = test_of(scenario, setting.problem, samples), classifier_of(setting, snapshot)
+def perturbations(test: Test, setting: Setting, snapshot: Snapshot, attack: str, radius: float, steps: int) -> Floats:
+    """(n, d): what an attack adds to test samples, divided by its norm; without those that it does not move"""
+    classifier = classifier_of(setting, snapshot)
     target = Target(classifier, test.x, test.label, test.goals, test.goal_label, None, NORMS["l2"])
     moves = MOVES[attack](target, radius, steps)
     size = np.linalg.norm(moves, axis=1)

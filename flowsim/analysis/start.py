@@ -38,7 +38,7 @@ def _pairs(setting: Setting, run: xr.Dataset) -> Iterator[tuple[str, Any, Any]]:
     }
     yield from ((name, run[name].values, own) for name, own in fixed.items() if name in run.coords)
     if "direction" in run and run["snapshot"].values[0] == 0:
-        yield "direction", run["direction"].values[0], problem.hidden_direction
+        yield "direction", run["direction"].isel(snapshot=0).values, problem.hidden_direction
     first = run.isel(time=0)
     signs, logs = weights.output_sign, weights.output_log
     start = Instant(setting, Snapshot(0.0, reduced.direction, weights.log_norm, signs, logs, upper=weights.upper))

@@ -42,6 +42,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "members": len(prepared.scenario.seeds) if prepared.scenario.is_ensemble else None,
         "seed": prepared.scenario.seeds[0],
         "samples": len(problem.targets),
+        "test_samples": len(problem.test.targets) if problem.test is not None else 0,
         "features": problem.inputs.shape[1],
         "clusters": len(problem.centers),
         "neurons": neurons,
@@ -58,7 +59,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "variables": [observable.name for observable in selection.observables],
         "summarised": sorted(selection.summarised),
         "kept_bytes": selection.bytes,
-        "data_bytes": reduced.inputs.nbytes + (problem.inputs.nbytes if reduced.inputs is not problem.inputs else 0),
+        "data_bytes": _data_bytes(problem, reduced),
         "operations_per_evaluation": reduced.operations,
     }
 
@@ -73,6 +74,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         *([f"title        {facts['title']}"] if facts["title"] else []),
         *([_members(facts)] if facts["members"] is not None else []),
         f"sizes        {sizes}",
+        *([f"held out     {facts['test_samples']} samples, not trained on"] if facts["test_samples"] else []),
         f"reduction    {facts['reduced_samples']} x {facts['reduced_coordinates']}: {merged}; {projected}",
         *(f"{choice.split(' ', 1)[0]:<12} {choice.split(' ', 1)[1]}" for choice in facts["reasons"]),
         *(f"warning      {warning}" for warning in facts["warnings"]),
@@ -81,6 +83,13 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept{of_all}, at most",
         f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
     ]
+
+
+def _data_bytes(problem: Any, reduced: Any) -> int:
+    arrays = [problem.inputs, *([reduced.inputs] if reduced.inputs is not problem.inputs else [])]
+    if problem.test is not None:
+        arrays.append(problem.test.inputs)
+    return sum(array.nbytes for array in arrays)
 
 
 def _members(facts: dict[str, Any]) -> str:

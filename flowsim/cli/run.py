@@ -25,12 +25,12 @@ def execute(options: argparse.Namespace) -> int:
         say("the scenario is run as it is; its [sweep] is for flowsim sweep")
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
 
+    from ..progress import bar_of
     from ..simulation import run
     from .glance import Sheet
     from .page import summary, text
-    from .progress import EnsembleBar, ProgressBar
 
-    with EnsembleBar() if scenario.is_ensemble else ProgressBar(scenario) as bar:
+    with bar_of(scenario) as bar:
         tree = run(
             scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.show, warn=bar.say
         )

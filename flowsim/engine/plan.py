@@ -36,7 +36,7 @@ MIXED_RTOL = 1e-6
 SMALLEST_CARTESIAN = 1e-250
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
     follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
@@ -53,6 +53,10 @@ class Plan:
     reading: str = "time"
     origin: float = 0.0
     iterations: int = 0
+
+    def __repr__(self) -> str:
+        told = (*self.reasons, *(f"warning: {warning}" for warning in self.warnings))
+        return "\n  ".join((f"<flowsim Plan: {self.engine}, {self.solver}, {self.coordinates}>", *told))
 
 
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
@@ -92,7 +96,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
 
 def reading(scenario: Scenario, clock: str) -> str:
     """What instants are named by. Without an end in time, that of the loss clock may be no float."""
-    if clock == "time" or scenario.flow.until.time is not None:
+    if clock == "time" or scenario.flow.until.time is not None or scenario.observe.listed:
         return "time"
     if scenario.observe.spacing == "log":
         return "log10_time"

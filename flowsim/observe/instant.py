@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engine import Snapshot, target_cluster
 from ..problem import Problem, Reduced
+from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
 from ..problem.networks.layers import forward
 from .decomposition import Decomposition
@@ -76,6 +77,9 @@ class Setting:
         neurons, coordinates = self.reduced.direction.shape
         rows = min(len(self.reduced.targets), BLOCK)
         largest = max(neurons * max(rows, coordinates, len(self.problem.centers)), len(self.problem.targets))
+        if (test := self.problem.test) is not None:
+            rows, features = min(len(test.targets), BLOCK), test.inputs.shape[1]
+            largest = max(largest, neurons * max(rows, features), len(test.targets))
         return max(BATCH_BYTES // (8 * largest), 1)
 
     @property
@@ -111,37 +115,64 @@ class Instant:
     def _pass(self) -> tuple[Floats, Floats]:
         """(outputs (…, k, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
         problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
-        weight = snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
-        by_output = (*weight.shape[:-1], problem.outputs, -1)
-        outputs = np.empty((*by_output[:-1], len(reduced.targets)))
+        outputs = np.empty((*snapshot.log_norm.shape[:-1], problem.outputs, len(reduced.targets)))
         counts = self.setting.cluster_counts
-        active = np.zeros((*weight.shape, len(counts)))
+        active = np.zeros((*snapshot.log_norm.shape, len(counts)))
         for begin in range(0, len(reduced.targets), BLOCK):
             rows = slice(begin, begin + BLOCK)
             projection = reduced.projections(snapshot.direction, rows)
             if snapshot.sliding is not None:  # exactly 0, but for rounding
                 projection[snapshot.sliding[..., rows]] = 0.0
-            if problem.upper:
-                first = np.exp(snapshot.log_norm)[..., None] * projection
-                outputs[..., rows], _ = forward(first, snapshot.upper, problem.activation, np, matmul)
-            else:
-                response, _ = problem.activation.at(snapshot.time).response(
-                    projection, snapshot.log_norm[..., None], np
-                )
-                if problem.gates is not None:
-                    response = response * problem.gates.at(reduced.inputs[rows]).T
-                parts = weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
-                outputs[..., rows] = parts[..., 0, :]
+            outputs[..., rows] = self._seen(projection, reduced.inputs[rows])
             if active.size:
                 # whole numbers, which add up exactly in any order: a share of 1 is exactly 1
                 active += (projection > 0).astype(float) @ counts[:, rows].T
         return outputs, active / np.maximum(counts.sum(axis=1), 1.0)
 
     @cached_property
+    def _weight(self) -> Floats:
+        """(…, m): the factor of each neuron's response in the output, divided by exp(_log_scale)"""
+        return self.snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
+
+    def _seen(self, projection: Floats, inputs: Floats) -> Floats:
+        """(…, k, n): outputs divided by exp(_log_scale) at inputs (n, d), whose products with the neurons' directions are
+        projection (…, m, n)"""
+        problem, snapshot = self.setting.problem, self.snapshot
+        if problem.upper:
+            first = np.exp(snapshot.log_norm)[..., None] * projection
+            return np.asarray(forward(first, snapshot.upper, problem.activation, np, matmul)[0])
+        response, _ = problem.activation.at(snapshot.time).response(projection, snapshot.log_norm[..., None], np)
+        if problem.gates is not None:
+            response = response * problem.gates.at(inputs).T
+        by_output = (*self._weight.shape[:-1], problem.outputs, -1)
+        parts = self._weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
+        return np.asarray(parts[..., 0, :])
+
+    def _sized(self, outputs: Floats) -> Floats:
+        """The outputs themselves, (…, n) of a network with a single one"""
+        outputs = representable(outputs, self._log_scale[..., None])
+        return outputs if self.setting.problem.loss.classes else outputs[..., 0, :]
+
+    @cached_property
     def outputs(self) -> Floats:
         """(…, n'), or (…, k, n') of a network with an output for each class"""
-        outputs = representable(self._pass[0], self._log_scale[..., None])
-        return outputs if self.setting.problem.loss.classes else outputs[..., 0, :]
+        return self._sized(self._pass[0])
+
+    @cached_property
+    def test_outputs(self) -> Floats:
+        """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
+        inputs = self._test.inputs
+        direction, bias = self.setting.reduced.lift(self.snapshot.direction)
+        outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
+        for begin in range(0, len(inputs), BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            outputs[..., rows] = self._seen(direction @ inputs[rows].T + bias[..., None], inputs[rows])
+        return self._sized(outputs)
+
+    @property
+    def _test(self) -> Samples:
+        assert self.setting.problem.test is not None, "there are no held-out samples"
+        return self.setting.problem.test
 
     @property
     def active_fraction(self) -> Floats:
@@ -151,11 +182,18 @@ class Instant:
     @property
     def margin(self) -> Floats:
         """(…, n'): y f, or by how much the output of the sample's class is beyond the largest other"""
+        return self._margin(self.outputs, self.setting.reduced.targets)
+
+    @property
+    def test_margin(self) -> Floats:
+        """(…, n): the same of the held-out samples"""
+        return self._margin(self.test_outputs, self._test.targets)
+
+    def _margin(self, outputs: Floats, targets: Floats) -> Floats:
         if not self.setting.problem.loss.classes:
-            return self.setting.reduced.targets * self.outputs
-        own = self.setting.reduced.targets == np.arange(self.setting.problem.outputs)[:, None]
-        others = np.where(own, -np.inf, self.outputs).max(axis=-2)
-        return self._of_own_class(self.outputs) - others
+            return targets * outputs
+        own = targets == np.arange(self.setting.problem.outputs)[:, None]
+        return _of_own_class(outputs, targets) - np.where(own, -np.inf, outputs).max(axis=-2)
 
     @cached_property
     def derivative(self) -> Floats:
@@ -166,7 +204,9 @@ class Instant:
     @property
     def loss_derivative(self) -> Floats:
         """(…, n'): in f, or in the output of the sample's class"""
-        return self._of_own_class(self.derivative) if self.setting.problem.loss.classes else self.derivative
+        if not self.setting.problem.loss.classes:
+            return self.derivative
+        return _of_own_class(self.derivative, self.setting.reduced.targets)
 
     def binary_margin(self, by_probability: bool) -> Floats:
         """(…, n'): of the classifier that a network with an output for each cluster makes of its classes: the label of the
@@ -182,11 +222,21 @@ class Instant:
     def log_loss(self) -> Floats:
         """(…): log of the training loss, exact where the loss underflows"""
         reduced = self.setting.reduced
-        per_sample = self.setting.problem.loss.log_value(self.outputs, reduced.targets, np)
+        return self._log_sum(self.outputs, reduced.targets, reduced.sample_weight)
+
+    @cached_property
+    def log_test_loss(self) -> Floats:
+        """(…): log of the mean loss over the held-out samples, whatever the reduction in training"""
+        targets = self._test.targets
+        return self._log_sum(self.test_outputs, targets, np.full(len(targets), 1 / len(targets)))
+
+    def _log_sum(self, outputs: Floats, targets: Floats, weight: Floats) -> Floats:
+        """(…): log of the sum of the samples' losses times weight (n,)"""
+        per_sample = self.setting.problem.loss.log_value(outputs, targets, np)
         top = per_sample.max(axis=-1, keepdims=True)
         shift = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):
-            return shift[..., 0] + np.log((np.exp(per_sample - shift) * reduced.sample_weight).sum(axis=-1))
+            return shift[..., 0] + np.log((np.exp(per_sample - shift) * weight).sum(axis=-1))
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -195,7 +245,8 @@ class Instant:
         outputs = self._pass[0][..., 0, :]
         return certify(setting.reduced, self.snapshot, outputs, self._log_scale, setting.multiplicity, BLOCK)
 
-    def _of_own_class(self, values: Floats) -> Floats:
-        """(…, k, n') -> (…, n'): each sample's entry for its own class"""
-        own = self.setting.reduced.targets.astype(int)
-        return values[..., own, np.arange(len(own))]
+
+def _of_own_class(values: Floats, targets: Floats) -> Floats:
+    """(…, k, n) -> (…, n): each sample's entry for its own class"""
+    own = targets.astype(int)
+    return values[..., own, np.arange(len(own))]

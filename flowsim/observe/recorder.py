@@ -133,13 +133,15 @@ def _absence(name: str, applicable: Iterable[str]) -> str:
 
 def _instants(scenario: Scenario) -> int:
     """How many instants are kept, at most (with spacing "solver", as a guess)."""
+    if scenario.observe.listed:
+        return sum(_grid(part) + 1 for part in scenario.stages)
     return sum(_grid(part) * (2 if part.open_ended else 1) for part in scenario.stages)
 
 
 def _grid(scenario: Scenario) -> int:
     """How many instants the grid has; one that may grow, or that every step is on, as many as are wanted."""
-    schedule = Schedule.of(scenario, math.nan)
-    return schedule.count if schedule.listed and not schedule.every_step else scenario.observe.times
+    schedule, times = Schedule.of(scenario, math.nan), scenario.observe.times
+    return schedule.count if isinstance(times, tuple) or (schedule.listed and not schedule.every_step) else times
 
 
 def snapshot_count(scenario: Scenario) -> int:

@@ -27,6 +27,7 @@ _SIGNED = "clusters, and two layers: neurons that have an output weight each"
 _CODED = 'data of kind "sparse_coding"'
 _LABELLED = "targets +1/-1 or an output for every cluster"
 _MARGINS = "a single seed, a homogeneous network, targets +1/-1, and the logistic or the exponential loss"
+_HELD_OUT = "held-out samples, from [data.test]"
 _XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
 
@@ -65,6 +66,15 @@ def _clusters(setting: Setting) -> bool:
 
 def _labels(setting: Setting) -> bool:
     return setting.problem.loss.classes or bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
+
+
+def _held_out(setting: Setting) -> bool:
+    return setting.problem.test is not None
+
+
+def _held_out_labels(setting: Setting) -> bool:
+    test = setting.problem.test
+    return test is not None and (setting.problem.loss.classes or bool(np.isin(test.targets, (-1.0, 1.0)).all()))
 
 
 def _binary(setting: Setting) -> bool:
@@ -168,6 +178,11 @@ def _share_right(margin: Floats, counts: Floats) -> Floats:
     return (margin > 0) @ counts / counts.sum()
 
 
+def _test_accuracy(instant: Instant) -> Floats:
+    margin = instant.test_margin
+    return _share_right(margin, np.ones(margin.shape[-1]))
+
+
 def _margin_gap(instant: Instant) -> Floats:
     return np.ptp(instant.margin, axis=-1)
 
@@ -207,11 +222,35 @@ _OBSERVABLES = (
     Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss)),
     Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
     Observable(
+        "test_loss",
+        (),
+        "mean loss over the held-out samples, whatever the reduction in training",
+        lambda instant: representable(1.0, instant.log_test_loss),
+        _held_out,
+        needs=_HELD_OUT,
+    ),
+    Observable(
+        "log10_test_loss",
+        (),
+        "log10 of test_loss",
+        lambda instant: instant.log_test_loss / np.log(10),
+        _held_out,
+        needs=_HELD_OUT,
+    ),
+    Observable(
         "accuracy",
         (),
         "accuracy on the training labels",
         lambda instant: _share_right(instant.margin, instant.setting.multiplicity),
         _labels,
+    ),
+    Observable(
+        "test_accuracy",
+        (),
+        "accuracy on the held-out samples",
+        _test_accuracy,
+        _held_out_labels,
+        needs=f"{_HELD_OUT}, with {_LABELLED}",
     ),
     Observable(
         "clean_accuracy",

@@ -24,7 +24,8 @@ def with_given(scenario: Scenario, data: object, init: object) -> Scenario:
         if not isinstance(data, Data):
             raise UsageError(f"data is a flowsim.Data, not {type(data).__name__}")
         section = scenario.said().get("data", {}) if isinstance(scenario.data, Table) else {}
-        kept = {key: value for key, value in section.items() if key != "path"}
+        other = {"path"} if data.test is None else {"path", "test"}
+        kept = {key: value for key, value in section.items() if key not in other}
         changes["data"] = {**kept, "kind": "table", "supervision": scenario.data.supervision}
         arrays["data"] = data.arrays()
     if init is not None:

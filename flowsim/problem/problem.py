@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .data import SOURCES, Samples
 from .data.given import Data
 from .data.samples import Floats, Integers
 from .given import with_given
+from .held_out import held_out
 from .initial import draw
 from .losses import LOSSES, Loss
 from .networks import ACTIVATIONS, Activation
@@ -83,6 +84,11 @@ class Problem:
     def cluster_label(self) -> Integers:
         """(K,): +1/-1"""
         return self.samples.cluster_label
+
+    @property
+    def test(self) -> Samples | None:
+        """Samples that are not trained on"""
+        return self.samples.test
 
     @property
     def hidden_direction(self) -> Floats:
@@ -171,7 +177,11 @@ def build(
     if sibling is None:
         scenario = with_given(scenario, data, init).validated()
     _check_memory(scenario)
-    samples = SOURCES[scenario.data.kind](scenario, sibling.samples if sibling is not None else None)
+    known = sibling.samples if sibling is not None else None
+    samples = SOURCES[scenario.data.kind](scenario, known)
+    test = held_out(scenario, samples, known)
+    if test is not samples.test:
+        samples = replace(samples, test=test)
     loss = LOSSES[scenario.loss.kind]
     if loss.classes and isinstance(scenario.model, TwoLayer):
         problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
@@ -209,6 +219,8 @@ def _check_memory(scenario: Scenario) -> None:
         "data.samples": data.samples * data.dimension,
         f"model.{_width_key(scenario.model)}": neurons * data.dimension,
     }
+    if data.test is not None and data.test.samples is not None:
+        sizes["data.test.samples"] = data.test.samples * data.dimension
     available = _physical_memory()
     too_large = [
         (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")

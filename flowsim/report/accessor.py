@@ -1,9 +1,8 @@
-"""`ds.flow`: what can be asked of a trajectory."""
+"""`ds.flow` and `tree.flow`: what can be asked of a trajectory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -17,12 +16,17 @@ if TYPE_CHECKING:
 # the rest is imported where it is used: this module is loaded while xarray is, which may be while they are
 
 
+@xr.register_datatree_accessor("flow")
 @xr.register_dataset_accessor("flow")
 class FlowAccessor:
-    """Questions to the root Dataset of a result: ``xarray.open_dataset("run.nc").flow``."""
+    """Questions to a result, or to its root Dataset: ``flowsim.run(…).flow``, ``xarray.open_dataset("run.nc").flow``."""
 
-    def __init__(self, dataset: xr.Dataset):
-        self._dataset = dataset
+    def __init__(self, result: xr.Dataset | xr.DataTree):
+        self._result = result
+
+    @property
+    def _dataset(self) -> xr.Dataset:
+        return self._result.to_dataset() if isinstance(self._result, xr.DataTree) else self._result
 
     @property
     def phases(self) -> xr.Dataset:
@@ -72,21 +76,21 @@ class FlowAccessor:
     @property
     def plot(self) -> Plots:
         """``ds.flow.plot.KIND(ax=None, **options)`` draws and returns the axes."""
-        return Plots(self._dataset)
+        return Plots(self._result)
 
 
 class Plots:
     """The plots of a trajectory, one method for each kind."""
 
-    def __init__(self, dataset: xr.Dataset):
-        self._dataset = dataset
+    def __init__(self, result: xr.Dataset | xr.DataTree):
+        self._result = result
 
     def __getattr__(self, kind: str) -> Callable[..., Any]:
-        from .kinds import KINDS, plot
+        from .kinds import KINDS, drawing
 
         if kind not in KINDS:
             raise AttributeError(f"no plot is called {kind!r}; there are {', '.join(KINDS)}")
-        return partial(plot, self._dataset, kind)
+        return drawing(self._result, kind)
 
     def __dir__(self) -> list[str]:
         from .kinds import KINDS

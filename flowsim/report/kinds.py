@@ -6,8 +6,9 @@ OVER_TIME says whether its horizontal axis is time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, getdoc, signature
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -65,6 +66,25 @@ def plot(
         of_one = source.chosen(options.get("seed"))
         time_axis(axes, of_one.clock, of_one.parts, log_time)
     return axes
+
+
+def drawing(result: xr.Dataset | xr.DataTree, kind: str) -> Callable[..., Axes]:
+    """The function that draws a kind of a result, with the signature and the words that ``help`` shows."""
+
+    def draw(ax: Axes | None = None, **options: Any) -> Axes:
+        return plot(result, kind, ax, **options)
+
+    series, over_time = _module(kind).series, _module(kind).OVER_TIME
+    own = [parameter for name, parameter in signature(series).parameters.items() if name != "source"]
+    shared = [name for name in ("log_time", "interactive") if over_time or name != "log_time"]
+    keywords = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
+    keywords += [signature(plot).parameters[name] for name in shared]
+    draw.__name__, draw.__qualname__ = kind, f"flow.plot.{kind}"
+    draw.__signature__ = signature(draw).replace(  # type: ignore[attr-defined]
+        parameters=[signature(plot).parameters["ax"], *keywords]
+    )
+    draw.__doc__ = f"{KINDS[kind][0].upper()}{KINDS[kind][1:]}. Returns the axes.\n\n{getdoc(series) or ''}"
+    return draw
 
 
 def obstacles(result: xr.Dataset | xr.DataTree | Source) -> dict[str, str]:

@@ -175,12 +175,15 @@ def taken(scenario: Scenario, problem: Problem) -> dict[str, xr.Dataset]:
 
 def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     """The samples themselves, for runs whose data come from a file or from memory; the result can then serve as that table.
+    Held-out samples are beside them where these come from there, too.
 
     Of an ensemble whose members draw their samples around centres from a file, the centres alone; None for all other runs.
     """
     if outside(scenario.data) is None:
         return None
-    variables = {}
+    variables = _held_out(scenario, problem)
+    if getattr(scenario.data, "file", None) is None:
+        return xr.Dataset(variables)
     if not scenario.is_ensemble or scenario.data.kind == "table":
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
         variables["y"] = _variable(("row",), problem.label, COORDINATES["label"])
@@ -206,6 +209,20 @@ def init(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
             for name, array in arrays.items()
         }
     )
+
+
+def _held_out(scenario: Scenario, problem: Problem) -> dict[str, xr.Variable]:
+    """Held-out samples of a file, or in memory."""
+    test, asked = problem.test, scenario.data.test
+    if test is None or (asked is not None and asked.samples is not None):
+        return {}
+    variables = {
+        "test_x": _variable(("test_row", "feature"), test.inputs, "features of the held-out sample"),
+        "test_y": _variable(("test_row",), test.label, "label or target of the held-out sample"),
+    }
+    if bool((test.sample_cluster >= 0).all()):
+        variables["test_cluster"] = _variable(("test_row",), test.sample_cluster, "cluster of the held-out sample")
+    return variables
 
 
 def snapshot_index(dataset: xr.Dataset) -> Integers:

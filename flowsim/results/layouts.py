@@ -55,7 +55,7 @@ def _to_2(tree: xr.DataTree) -> None:
         said = tomllib.loads(text).get("seed", 0)
     except tomllib.TOMLDecodeError:
         return
-    if seed is None or np.array_equal(said, seed):
+    if "scenario" not in tree.attrs or seed is None or np.array_equal(said, seed):
         return
     import tomlkit
 

@@ -64,7 +64,18 @@ def written_aside(file: Path) -> Iterator[Path]:
 def open(path: str | PathLike[str]) -> xr.DataTree:
     """Open a result, of this or of an older layout; arrays are read when they are used. Raises UsageError where the file is
     not a result of flowsim, or of a newer layout."""
-    return layouts.migrated(opened(Path(path), xr.open_datatree, "flowsim_version", "a result of flowsim"), str(path))
+    file, what = Path(path), "a result of flowsim"
+    if (file.parent.parent / MANIFEST).is_file():
+        what += (
+            f" but of several; flowsim.reopen({str(file.parent.parent)!r}, point=...) chooses one point of the sweep"
+        )
+    tree = opened(file, xr.open_datatree, "flowsim_version", what)
+    if "sweep_keys" in tree.attrs:
+        tree.close()
+        raise UsageError(
+            f"{file}: is the dataset of a sweep; flowsim.open_sweep opens it, flowsim.reopen one of its points"
+        )
+    return layouts.migrated(tree, str(file))
 
 
 def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str) -> Opened:

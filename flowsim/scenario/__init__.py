@@ -2,7 +2,18 @@
 
 from .changes import Changes
 from .files import referenced_files
-from .load import load, load_changed, loads, parse_assignment, read
+from .load import ScenarioLike, as_scenario, load, load_changed, loads, parse_assignment, read
 from .scenario import Scenario
 
-__all__ = ["Changes", "Scenario", "load", "load_changed", "loads", "parse_assignment", "read", "referenced_files"]
+__all__ = [
+    "Changes",
+    "Scenario",
+    "ScenarioLike",
+    "as_scenario",
+    "load",
+    "load_changed",
+    "loads",
+    "parse_assignment",
+    "read",
+    "referenced_files",
+]

@@ -12,6 +12,7 @@ from .base import Broken, Count, Fraction, NonNegative, Positive, Section, Seed,
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
 ONE_NOISE = "give exactly one: total (covariance total^2/dimension I) or per_coordinate (per_coordinate^2 I)"
+ONE_TEST_SET = "give exactly one: path, fraction or samples"
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
 XOR_CLUSTERS = 4
 #: The kinds of data that are drawn from a distribution.
@@ -59,6 +60,41 @@ class Noise(Section):
         return self.per_coordinate
 
 
+class HeldOut(Section):
+    """Samples that are not trained on, from exactly one source."""
+
+    path: Annotated[str, AfterValidator(suffix_in(TABLE_SUFFIXES))] | None = Field(
+        None, description="CSV, NPZ or NetCDF file with x, y and, where known, cluster, taken as they are"
+    )
+    fraction: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="of a table or of digits: this part of the samples, drawn at random, is split off"
+    )
+    samples: Count | None = Field(
+        None, description="of data that are drawn: so many samples drawn anew, labels as noisy as in training"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> HeldOut:
+        given = [name for name, value in self if value is not None]
+        if len(given) != 1:
+            refuse([Broken("", ONE_TEST_SET, tuple(type(self).model_fields))])
+        return self
+
+
+Test = Annotated[HeldOut | None, Field(description="held-out samples, on which loss and accuracy are kept, too")]
+
+
+def _broken_test(test: HeldOut | None, kind: str) -> Iterator[Broken]:
+    """Laws have no samples to split off, tables and digits no law to draw from."""
+    drawn = kind in DRAWN
+    if test is not None and test.fraction is not None and drawn:
+        only = f'only with kind = "table" or "digits"; for "{kind}" give samples, how many to draw anew'
+        yield Broken("test.fraction", only, ("kind",))
+    if test is not None and test.samples is not None and not drawn:
+        none = f'data of kind "{kind}" come from no distribution to draw from; give fraction or path'
+        yield Broken("test.samples", none, ("kind",))
+
+
 class Drawn(Section):
     """Noisy samples drawn around the centres of clusters."""
 
@@ -72,9 +108,11 @@ class Drawn(Section):
     label_noise: Fraction = Field(0.0, description="fraction of training labels flipped")
     supervision: Supervision = "class"
     seed: OwnSeed = None
+    test: Test = None
 
-    def _broken_draw(self, clusters: int, counts: tuple[str, ...]) -> Iterator[Broken]:
+    def _broken_draw(self, clusters: int, kind: str, counts: tuple[str, ...]) -> Iterator[Broken]:
         """counts: the keys that the number of clusters comes from."""
+        yield from _broken_test(self.test, kind)
         if self.balanced and self.samples % clusters:
             lower = self.samples // clusters * clusters
             choices = " or ".join(str(n) for n in (lower, lower + clusters) if n)
@@ -123,7 +161,7 @@ class GaussianMixture(Drawn):
             yield Broken("positive", "at least one cluster is needed: positive + negative >= 1", counts)
             return
         yield from self._broken_centers()
-        yield from self._broken_draw(self.clusters, counts)
+        yield from self._broken_draw(self.clusters, self.kind, counts)
 
     def _broken_centers(self) -> Iterator[Broken]:
         clusters, reads = self.clusters, ("centers", "positive", "negative")
@@ -164,7 +202,7 @@ class Xor(Drawn):
 
     @model_validator(mode="after")
     def _rules(self) -> Xor:
-        refuse(self._broken_draw(self.clusters, ()))
+        refuse(self._broken_draw(self.clusters, self.kind, ()))
         return self
 
 
@@ -189,6 +227,7 @@ class SparseCoding(Section):
     )
     samples: Count = Field(400, description="number of training samples n")
     seed: OwnSeed = None
+    test: Test = None
     supervision: ClassVar[Literal["class"]] = "class"
 
     @property
@@ -210,6 +249,7 @@ class SparseCoding(Section):
         return self
 
     def _broken(self) -> Iterator[Broken]:
+        yield from _broken_test(self.test, self.kind)
         if self.sparsity + self.large > self.dimension:
             needs = f"sparsity + large = {self.sparsity + self.large:g}, as these are probabilities times dimension"
             yield Broken("dimension", f"{self.dimension} is too small: it has to be at least {needs}", ("sparsity",))
@@ -235,10 +275,16 @@ class Digits(Section):
     center: bool = Field(False, description="subtract the mean of the samples")
     radius: Radius = Field("sqrt_dimension", description='mean norm of the samples, or "sqrt_dimension", which is 8')
     supervision: Supervision = "class"
+    test: Test = None
 
     @property
     def clusters(self) -> int:
         return DIGITS
+
+    @model_validator(mode="after")
+    def _rules(self) -> Digits:
+        refuse(_broken_test(self.test, self.kind))
+        return self
 
 
 class Table(Section):
@@ -250,6 +296,7 @@ class Table(Section):
         description="CSV, NPZ or NetCDF file, relative to the scenario's folder; only from Python may it be left out",
     )
     supervision: Supervision = "class"
+    test: Test = None
 
     @property
     def file(self) -> str:
@@ -260,6 +307,11 @@ class Table(Section):
     def clusters(self) -> int | None:
         """Known once the file is read."""
         return None
+
+    @model_validator(mode="after")
+    def _rules(self) -> Table:
+        refuse(_broken_test(self.test, self.kind))
+        return self
 
 
 Data = Annotated[GaussianMixture | Xor | SparseCoding | Digits | Table, Field(discriminator="kind")]

@@ -85,7 +85,11 @@ class Robustness(Section):
     attacks: Annotated[tuple[Attack, ...], Field(min_length=1), as_tuple] = Field(
         ("pgd", "strong"), description='attacks; "strong" is the best of all that there are, so the slowest'
     )
-    samples: Count = Field(1000, description="test samples, drawn anew; of data from no distribution, training samples")
+    samples: Count = Field(
+        1000,
+        description="samples that are attacked, at most: held-out ones, of data.test; without these drawn anew, "
+        "and of data from no distribution, training samples",
+    )
     norm: Literal["l2", "linf"] = Field("l2", description="what perturbations are measured in")
     steps: Count = Field(100, description="gradient steps of every descent")
     restarts: int = Field(1, ge=0, description='random starts of "pgd", beside the clean sample')

@@ -22,6 +22,7 @@ def referenced_files(scenario: Scenario, folder: Path | None = None) -> dict[str
     """The files a scenario reads, by the key that names them; relative paths start in `folder`, by default its own."""
     folder = scenario.source.folder if folder is None else folder
     named = {"data.path" if scenario.data.kind == "table" else "data.centers": getattr(scenario.data, "file", None)}
+    named["data.test.path"] = scenario.data.test.path if scenario.data.test is not None else None
     named["init.path"] = getattr(scenario.init, "file", None)
     return {key: folder / file for key, file in named.items() if file}
 

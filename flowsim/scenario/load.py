@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..errors import Issue, ScenarioError
+from ..errors import Issue, ScenarioError, UsageError
 from . import toml
 from .changes import Changes, assign, remove
 from .explain import explain
@@ -44,6 +44,21 @@ def loads(
     return _loads(text, name, Path(folder), Changes(overrides or {}, tuple(unset)))
 
 
+#: What a scenario may be given as: itself, a mapping of its sections, or the path of its file.
+ScenarioLike = Scenario | Mapping[str, Any] | str | PathLike[str]
+
+
+def as_scenario(source: ScenarioLike) -> Scenario:
+    """The scenario that is meant. Raises ScenarioError where it is wrong, UsageError for what is none."""
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        return Scenario(source)
+    if isinstance(source, str | PathLike):
+        return load(source)
+    raise UsageError(f"a scenario is a flowsim.Scenario, the path of a file or a mapping, not {type(source).__name__}")
+
+
 def load_changed(path: str | PathLike[str], changes: Changes) -> Scenario:
     """A scenario file with changes."""
     file = Path(path)
@@ -65,10 +80,15 @@ def _loads(text: str, name: str, folder: Path, changes: Changes, files: bool = T
     return read_changed(values, Source(text, name, folder, locate(text)), changes, files)
 
 
-def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scenario:
-    """The scenario that plain values say. Raises ScenarioError with every problem found, placed by the source.
+def reread(text: str, overrides: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario whose text a result holds. The files that it names need not be there."""
+    return _loads(text, "", Path(), Changes(overrides or {}), files=False)
 
-    files: whether those that the scenario names must be there.
+
+def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scenario:
+    """The scenario that plain values say. files: whether those that it names must be there.
+
+    Raises ScenarioError with every problem found, placed by the source.
     """
     values = dict(values)
     try:
@@ -80,11 +100,6 @@ def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scena
         raise ScenarioError(explain(values, source, files))
     scenario._source = replace(source, values=values)
     return scenario
-
-
-def reread(text: str, overrides: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario whose text a result holds. The files that it names need not be there."""
-    return _loads(text, "", Path(), Changes(overrides or {}), files=False)
 
 
 def read_changed(values: Mapping[str, Any], source: Source, changes: Changes, files: bool = True) -> Scenario:

@@ -141,6 +141,7 @@ class Scenario(Section):
                 '"log" needs to know the last iteration; use "linear" where loss, alignment or kkt may end descent'
             )
             yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
+        yield from self._broken_instants()
         yield from self._broken_stages()
         yield from self._broken_regularizer()
         if self.is_ensemble:
@@ -165,6 +166,13 @@ class Scenario(Section):
             if self.loss.regularizer.used:
                 kept = '"loss" is not for a loss with a regularizer, which never falls to 0; use "time"'
                 yield Broken(f"{key}.clock", kept, ("loss.regularizer",))
+
+    def _broken_instants(self) -> Iterator[Broken]:
+        """A flow is seen to rest at instants that are kept: past the last that is listed, only a budget surely ends it."""
+        for key, flow in self.flows():
+            if self.observe.listed and not flow.descends and flow.until.time is None and flow.until.steps is None:
+                needed = "needs time or steps beside its other conditions, as observe.times lists the instants"
+                yield Broken(f"{key}.until", needed, ("observe.times",))
 
     def _broken_stages(self) -> Iterator[Broken]:
         if self.stage and "flow" in self.model_fields_set:
@@ -353,6 +361,9 @@ class Scenario(Section):
                 "with these data and weights the members of an ensemble would be one and the same; give a single seed"
             )
             yield Broken("seed", same, ("data.kind", "init.shape"))
+        if self.data.kind == "table" and self.data.test is not None and self.data.test.fraction is not None:
+            own = "each member would split the table in its own way; give path, or run the seeds as a sweep"
+            yield Broken("data.test.fraction", own, ("seed", "data.kind"))
         if self.evaluate.claims:
             yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
@@ -490,11 +501,14 @@ class Scenario(Section):
         held = {name: self._source.held(name, getattr(self, name)) for name in SECTIONS}
         return {name: found.sha256 for name, found in held.items() if found and not getattr(self, name).file}
 
-    def validated(self) -> Scenario:
-        """The same values, held to all rules, as ``model_copy`` does not. Raises ScenarioError with every problem found."""
+    def validated(self, files: bool = True) -> Scenario:
+        """The same values, held to all rules, as ``model_copy`` does not.
+
+        files: whether those that are named must be there. Raises ScenarioError with every problem found.
+        """
         from .load import read
 
-        scenario = read(self.to_dict(), self.own_source)
+        scenario = read(self.to_dict(), self.own_source, files)
         scenario._source = self.source
         return scenario
 

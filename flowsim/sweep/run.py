@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
-from ..scenario import Scenario
+from ..scenario import ScenarioLike, as_scenario
 from .batches import batches, estimate
 from .collect import collect, is_current
 from .execute import INTERRUPTED, Team, cluster, execute
@@ -51,7 +51,7 @@ class Result:
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     folder: str | PathLike[str],
     *,
     workers: int | None = None,
@@ -60,13 +60,14 @@ def sweep(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> Result:
-    """Run every point of a scenario's [sweep] that is not done yet, and write the dataset of all into the folder.
+    """Run every point of the [sweep] of a scenario, or of that in a file or a mapping, that is not done yet, and write the
+    dataset of all into the folder.
 
     workers: processes on this machine, by default as many as there are cores; scheduler: the address of a Dask scheduler
     to use instead. resume: go on with the sweep in the folder; overwrite: replace it. A point that fails does not stop the
     others. Raises ScenarioError or UsageError before anything is run.
     """
-    planned = plan(scenario)
+    planned = plan(as_scenario(scenario))
     store = Store.open(folder, planned, resume=resume, overwrite=overwrite)
     with store:
         waiting, cut = store.missing, ""

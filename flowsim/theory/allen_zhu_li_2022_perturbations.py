@@ -6,6 +6,7 @@ import numpy as np
 
 from ..analysis.density import measured, perturbations
 from ..analysis.robustness import network_of
+from ..analysis.robustness.evaluation import test_of
 from ..engine import Snapshot
 from ..errors import UsageError
 from .allen_zhu_li_2022 import PAPER, clean_end, robust_end
@@ -34,7 +35,8 @@ def _along_labels(evidence: Evidence) -> float:
 
 def _density(evidence: Evidence, snapshot: Snapshot) -> float:
     """Share of the features that perturbations by FGM are made of"""
-    moves = perturbations(evidence.scenario, evidence.setting, snapshot, "fgm", ANY_RADIUS, SAMPLES, 1)
+    test = test_of(evidence.scenario, evidence.problem, SAMPLES)
+    moves = perturbations(test, evidence.setting, snapshot, "fgm", ANY_RADIUS, 1)
     if not len(moves):
         raise NotApplicable("the network has no gradient at any sample")
     try:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from flowsim.cli.progress import EnsembleBar
+from flowsim.progress import EnsembleBar
 from flowsim.results.gathered import NOT_RUN, Outcome
 
 SEEDS = ["--set", "seed=[0, 1, 2]"]

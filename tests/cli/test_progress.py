@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import flowsim as package
-from flowsim.cli.progress import ProgressBar
 from flowsim.engine import Report
+from flowsim.progress import ProgressBar
 
 
 class Terminal(io.StringIO):

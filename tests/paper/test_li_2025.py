@@ -1,6 +1,7 @@
 """Li et al. 2025, Section 6.1 and Appendix E.1: Figures 2a and 2b at the paper's size, and the flow beside them, smaller.
 
-At the papers' size: make test-papers. The flows and the ablations are run by hand: flowsim run scenarios/li_2025/fig2a_flow.toml.
+At the papers' size: make test-papers. The flows and the ablations are run by hand:
+flowsim run scenarios/li_2025/fig2a_flow.toml.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from ...engine.threads import blas_threads
 from ...errors import UsageError
 from ...observe import Setting
 from ...problem import Problem, fresh
+from ...problem.data import Samples
 from ...problem.data.samples import Floats, Integers
 from ...problem.streams import stream
 from ...scenario import Scenario
@@ -28,6 +29,12 @@ from .trained import by_outputs, classifier_of, network_of
 
 #: Training samples of each class that attacks aim at beside the centres, where these do not say all about the clusters.
 AIMED_AT = 32
+#: origin of the samples that are attacked -> what they are
+ORIGINS = {
+    "test": "the held-out samples of data.test",
+    "fresh": "drawn anew from the distribution of the training data",
+    "training": "training samples: none are held out, and none can be drawn anew",
+}
 #: What is under way, such as "network, pgd".
 Progress = Callable[[str], None]
 
@@ -35,7 +42,7 @@ Progress = Callable[[str], None]
 @dataclass(frozen=True)
 class Test:
     """x (n, d), label (n,) +1/-1, cluster (n,) or -1. goals (g, d), goal_label, goal_cluster (g,): what attacks aim
-    at. origin: where x is from."""
+    at. origin: where x is from, one of ORIGINS."""
 
     x: Floats
     label: Floats
@@ -74,9 +81,10 @@ def check(scenario: Scenario, problem: Problem) -> None:
     wanted = scenario.evaluate.robustness
     if wanted is None:
         return
-    label = problem.cluster_label[problem.sample_cluster] if _clustered(problem) else problem.label
-    if set(np.unique(label).tolist()) != {-1.0, 1.0}:
+    if set(np.unique(_labels(problem.samples)).tolist()) != {-1.0, 1.0}:
         raise scenario.error(("evaluate.robustness", "needs samples of both labels, +1 and -1, and of these only"))
+    if problem.test is not None and not np.isin(_labels(problem.test), (-1.0, 1.0)).all():
+        raise scenario.error(("evaluate.robustness", "needs held-out samples whose labels are +1 or -1"))
     for index, name in enumerate(wanted.compare):
         if name in IDEALS:
             try:
@@ -99,29 +107,32 @@ def evaluated(scenario: Scenario, setting: Setting, snapshot: Snapshot, progress
 
 
 def test_of(scenario: Scenario, problem: Problem, count: int) -> Test:
-    """Fresh samples with the labels of their clusters; of data that come from no distribution, training samples."""
-    data = scenario.data
+    """At most so many held-out samples, with the labels of their clusters where known; where none are held out, fresh ones,
+    and of data that come from no distribution, training samples."""
     random = stream(scenario.single_seed, "robustness")
-    if data.kind in DRAWN:
-        samples = fresh(scenario, problem.samples, count)
-        chosen = np.arange(count)
+    drawn = scenario.data.kind in DRAWN
+    if problem.test is not None:
+        samples, origin = problem.test, "test"
+    elif drawn:
+        samples, origin = fresh(scenario, problem.samples, count), "fresh"
     else:
-        samples = problem.samples
-        chosen = np.sort(random.permutation(len(samples.inputs))[:count])
-    clusters = samples.sample_cluster
-    label = problem.cluster_label[clusters].astype(float) if _clustered(problem) else samples.label
+        samples, origin = problem.samples, "training"
+    chosen = np.arange(count) if origin == "fresh" else np.sort(random.permutation(len(samples.inputs))[:count])
     goals = [(problem.centers, problem.cluster_label.astype(float), np.arange(len(problem.centers)))]
-    if data.kind not in DRAWN:
+    if not drawn:
+        training, label = problem.samples, _labels(problem.samples)
         for sign in (-1.0, 1.0):
             own = random.permutation(np.flatnonzero(label == sign))[:AIMED_AT]
-            goals.append((samples.inputs[own], label[own], clusters[own]))
+            goals.append((training.inputs[own], label[own], training.sample_cluster[own]))
     points, goal_label, goal_cluster = (np.concatenate(parts) for parts in zip(*goals, strict=True))
-    origin = "fresh" if data.kind in DRAWN else "training"
-    return Test(samples.inputs[chosen], label[chosen], clusters[chosen], points, goal_label, goal_cluster, origin)
+    label, clusters = _labels(samples)[chosen], samples.sample_cluster[chosen]
+    return Test(samples.inputs[chosen], label, clusters, points, goal_label, goal_cluster, origin)
 
 
-def _clustered(problem: Problem) -> bool:
-    return len(problem.centers) > 0 and bool((problem.sample_cluster >= 0).all())
+def _labels(samples: Samples) -> Floats:
+    """(n,): of the samples' clusters where all are known, so without label noise"""
+    known = len(samples.centers) > 0 and bool((samples.sample_cluster >= 0).all())
+    return samples.cluster_label[samples.sample_cluster].astype(float) if known else samples.label
 
 
 def _parts(
@@ -218,11 +229,20 @@ def _layout(rows: Mapping[str, Mapping[str, Floats]], wanted: Robustness, test: 
         "classifier": ("classifier", np.array(list(rows)), "what classifies: the trained network, or another"),
         "attack": ("attack", np.array(wanted.attacks), "attack"),
         "radius": ("radius", radii, f"largest size of a perturbation, {wanted.norm}"),
-        "test_label": ("test_sample", test.label.astype(np.int8), "label of the sample's cluster"),
+        "test_label": (
+            "test_sample",
+            test.label.astype(np.int8),
+            f"label of the attacked sample, one of {ORIGINS[test.origin]}; of its cluster, where that is known",
+        ),
     }
     found = xr.Dataset(
         {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in variables.items()},
         {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in coordinates.items()},
     )
-    found.attrs = {"norm": wanted.norm, "steps": wanted.steps, "restarts": wanted.restarts, "samples": test.origin}
+    found.attrs = {"norm": wanted.norm, "steps": wanted.steps, "restarts": wanted.restarts, **origin_of(test)}
     return found
+
+
+def origin_of(test: Test) -> dict[str, str]:
+    """Attributes that say which samples were attacked."""
+    return {"samples": test.origin, "samples_are": ORIGINS[test.origin]}

@@ -15,7 +15,7 @@ from ..case import Case, Result, reopened
 from .attacks.pgd import FIRST, LAST
 from .attacks.target import Target, descend
 from .classifier import Classifier
-from .evaluation import test_of
+from .evaluation import origin_of, test_of
 from .norms import NORMS
 
 #: (target, radius, steps) -> moves (n, d) of at most that size
@@ -51,9 +51,10 @@ def transfer(
 ) -> xr.Dataset:
     """Attack the network of result `a` and show the moved samples to that of `b` as well.
 
-    The two were trained on one distribution; runs of different seeds share one by ``data.seed``. The samples are fresh, of
-    `a`. attacks: "fgm", "pgd" or both. norm: "l2" or "linf". steps: of pgd. at, onto: which of the kept weights of `a`
-    and of `b`. seed: the member, of ensembles; members of two seeds are two cases, ``flowsim.reopen(a, seed=0)``.
+    The two were trained on one distribution; runs of different seeds share one by ``data.seed``. The samples are those of
+    `a`: held-out ones where it has some, else fresh. attacks: "fgm", "pgd" or both. norm: "l2" or "linf". steps: of pgd.
+    at, onto: which of the kept weights of `a` and of `b`. seed: the member, of ensembles; members of two seeds are two
+    cases, ``flowsim.reopen(a, seed=0)``.
 
     Along `attack` and `radius`: `attacked_accuracy`, of `a`; `transferred_accuracy`, of `b` on the same samples;
     `random_accuracy`, of `b` at moves of the same size in random directions; `transfer_rate`: of the samples that both get
@@ -81,7 +82,7 @@ def transfer(
             fooled = both & ~keeps
             if fooled.any():
                 rate[row, column] = (~follows[fooled]).mean()
-    return _layout(sizes, attacks, norm, own, moved, random, rate)
+    return _layout(sizes, attacks, norm, own, moved, random, rate).assign_attrs(origin_of(test))
 
 
 def _checked(radii: Iterable[float], attacks: Sequence[str], norm: str, samples: int, steps: int) -> Floats:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...scenario import Scenario
 from ...scenario.data import DIGITS, Digits, norm_of
 from ..streams import stream
-from .samples import Integers, Samples
+from .samples import Floats, Integers, Samples
+from .split import check_kept, split
 
 
 def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
-    """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label."""
+    """The training set of a ``digits`` scenario: a digit is a cluster, its mean the centre, its parity the label.
+
+    Centring and scaling are by the images that are trained on; those held out are moved with them.
+    """
     data = scenario.data
     assert isinstance(data, Digits)
     try:
@@ -19,23 +25,34 @@ def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
     except ImportError:
         needs = "needs scikit-learn, which is not installed; pip install 'flowsim[learn]'"
         raise scenario.error(("data.kind", needs)) from None
-    if sibling is not None and data.samples is None:
+    split_off = data.test is not None and data.test.fraction is not None
+    if sibling is not None and data.samples is None and not split_off:
         return sibling
     inputs, digit = load_digits(return_X_y=True)
     if data.samples is not None:
         chosen = _stratified(digit, data.samples, stream(scenario.single_seed, "data.samples"))
         inputs, digit = inputs[chosen], digit[chosen]
+    rows, held_out = split(scenario, len(inputs))
+    check_kept(scenario, digit, digit[rows])
     if data.center:
-        inputs = inputs - inputs.mean(axis=0)
-    inputs = inputs * (norm_of(data.radius, inputs.shape[1]) / np.linalg.norm(inputs, axis=1).mean())
-    member = digit == np.arange(DIGITS)[:, None]
+        inputs = inputs - inputs[rows].mean(axis=0)
+    inputs = inputs * (norm_of(data.radius, inputs.shape[1]) / np.linalg.norm(inputs[rows], axis=1).mean())
+    member = digit[rows] == np.arange(DIGITS)[:, None]
+    centers = member @ inputs[rows] / member.sum(axis=1, keepdims=True)
+    samples = _supervised(data, inputs[rows], digit[rows], centers)
+    if not split_off:
+        return samples
+    return replace(samples, test=_supervised(data, inputs[held_out], digit[held_out], centers))
+
+
+def _supervised(data: Digits, inputs: Floats, digit: Integers, centers: Floats) -> Samples:
     cluster_label = np.where(np.arange(DIGITS) % 2 == 0, 1, -1)
     return Samples.supervised(
         data.supervision,
         inputs=inputs,
         label=cluster_label[digit].astype(float),
         sample_cluster=digit.astype(np.int64),
-        centers=member @ inputs / member.sum(axis=1, keepdims=True),
+        centers=centers,
         cluster_label=cluster_label,
     )
 

@@ -24,7 +24,9 @@ class Samples:
     label noise included, whatever the supervision. clean_targets (n,): the targets without label noise.
 
     Of sparse coding: code (n, K), x = code @ centers + noise, and label_weight (K,), with which the label is the sign of
-    code @ label_weight. None elsewhere."""
+    code @ label_weight. None elsewhere.
+
+    test: samples that are not trained on, with the centres of those that are; None where there are none."""
 
     inputs: Floats
     targets: Floats
@@ -35,6 +37,7 @@ class Samples:
     clean_targets: Floats
     code: Floats | None = None
     label_weight: Floats | None = None
+    test: Samples | None = None
 
     @classmethod
     def supervised(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,39 +11,58 @@ from numpy.typing import NDArray
 
 from ...errors import Issue, ScenarioError
 from ...scenario import Scenario, referenced_files
-from ...scenario.data import Table
+from ...scenario.data import Supervision, Table
 from ...scenario.files import UNNAMED
 from .arrays import read_table
-from .samples import Arrays, Floats, Samples
+from .samples import Arrays, Floats, Integers, Samples
+from .split import check_kept, split
+
+#: What arrays of held-out samples are called beside those of the training set.
+HELD_OUT = {"x": "test_x", "y": "test_y", "cluster": "test_cluster"}
 
 
 def read(scenario: Scenario, sibling: Samples | None) -> Samples:
-    """The training set of a ``table`` scenario, from arrays that it has with it, or else from the file that it names."""
+    """The training set of a ``table`` scenario, from arrays that it has with it, or else from the file that it names.
+
+    Raises ScenarioError with all that is wrong with them.
+    """
     if sibling is not None:
         return sibling
-    arrays, files = scenario.arrays("data"), referenced_files(scenario)
-    if arrays is not None:
-        return samples_of(scenario, arrays)
-    if "data.path" not in files:
-        raise scenario.error(("data.path", UNNAMED["data"]))
-    try:
-        return samples_of(scenario, read_table(files["data.path"]))
-    except ValueError as error:
-        raise scenario.error(("data.path", str(error))) from None
-
-
-def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
-    """The training set that a table of these arrays is. Raises ScenarioError with all that is wrong with them."""
     data = scenario.data
     assert isinstance(data, Table)
-    by_cluster = data.supervision == "cluster"
-    wrong = [("data.path", text) for text in problems(arrays, by_cluster or scenario.loss.kind != "square")]
-    if by_cluster and "cluster" not in arrays:
+    arrays = scenario.arrays("data") or _arrays(scenario, "data.path")
+    wrong = [("data.path", text) for text in problems(arrays, _labels_only(scenario))]
+    if data.supervision == "cluster" and "cluster" not in arrays:
         wrong.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
-    if wrong and not data.file:
-        raise ScenarioError([Issue(key.replace("data.path", ""), text, "Data") for key, text in wrong])
     if wrong:
-        raise scenario.error(*wrong)
+        raise _error(scenario, wrong)
+    # where held-out samples stand beside them, these are what was left
+    count = len(arrays["x"])
+    rows, held_out = (np.arange(count), np.arange(0)) if HELD_OUT["x"] in arrays else split(scenario, count)
+    training = _rows(arrays, rows)
+    if "cluster" in arrays and "centers" not in arrays:
+        check_kept(scenario, arrays["cluster"].astype(np.int64), training["cluster"].astype(np.int64))
+    samples = of_arrays(training, data.supervision)
+    if not len(held_out):
+        return samples
+    return replace(samples, test=held_out_of_arrays(_rows(arrays, held_out), samples, data.supervision))
+
+
+def read_held_out(scenario: Scenario, samples: Samples) -> Samples:
+    """The samples to be held out beside those that are trained on: of arrays that the scenario has with it, or else of
+    ``data.test.path``."""
+    supervision, held = scenario.data.supervision, scenario.arrays("data") or {}
+    arrays = {name: held[stored] for name, stored in HELD_OUT.items() if stored in held}
+    if not arrays:
+        arrays = _arrays(scenario, "data.test.path")
+    wrong = list(held_out_problems(arrays, samples, supervision, _labels_only(scenario)))
+    if wrong:
+        raise _error(scenario, [("data.test.path", text) for text in wrong])
+    return held_out_of_arrays(arrays, samples, supervision)
+
+
+def of_arrays(arrays: Arrays, supervision: Supervision) -> Samples:
+    """The training set of arrays x, y and, where known, cluster and centers; without centers, these are the means."""
     inputs, label = own(arrays["x"]), own(arrays["y"])
     if "cluster" in arrays:
         sample_cluster = arrays["cluster"].astype(np.int64)
@@ -53,13 +73,77 @@ def samples_of(scenario: Scenario, arrays: Arrays) -> Samples:
         sample_cluster = np.full(len(label), -1)
         centers, cluster_label = np.zeros((0, inputs.shape[1])), np.zeros(0, dtype=np.int64)
     return Samples.supervised(
-        data.supervision,
+        supervision,
         inputs=inputs,
         label=label,
         sample_cluster=sample_cluster,
         centers=centers,
         cluster_label=cluster_label,
     )
+
+
+def held_out_of_arrays(arrays: Arrays, samples: Samples, supervision: Supervision) -> Samples:
+    """Held-out samples of arrays x, y and, where known, cluster, an index of the centres of the training set `samples`."""
+    known = "cluster" in arrays and len(samples.centers) > 0
+    return Samples.supervised(
+        supervision,
+        inputs=own(arrays["x"]),
+        label=own(arrays["y"]),
+        sample_cluster=arrays["cluster"].astype(np.int64) if known else np.full(len(arrays["y"]), -1),
+        centers=samples.centers,
+        cluster_label=samples.cluster_label,
+    )
+
+
+def held_out_problems(arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool) -> Iterator[str]:
+    """What is wrong with arrays of held-out samples beside a training set. labels: whether y has to be +1/-1."""
+    # the centres are those of the training set, whatever else the file has
+    arrays = {name: array for name, array in arrays.items() if name != "centers"}
+    if supervision == "cluster" and "cluster" not in arrays:
+        yield 'supervision = "cluster" needs the array cluster, which this table does not have'
+    cluster = arrays.pop("cluster", None)
+    found = list(problems(arrays, labels))
+    yield from found
+    if found:
+        return
+    count, features = len(arrays["x"]), samples.inputs.shape[1]
+    if arrays["x"].shape[1] != features:
+        yield f"x has {arrays['x'].shape[1]} features, the training data have {features}"
+    if cluster is None or not len(samples.centers):
+        return
+    if cluster.shape != (count,):
+        yield f"cluster has shape {cluster.shape}, but x has {count} samples; expected ({count},)"
+    elif not np.isin(cluster, np.arange(len(samples.centers))).all():
+        yield f"cluster must hold whole numbers from 0 to {len(samples.centers) - 1}, the clusters of the training data"
+
+
+def _arrays(scenario: Scenario, key: str) -> dict[str, Floats]:
+    """What the file has that a key of the scenario names."""
+    if key not in referenced_files(scenario):
+        raise scenario.error((key, UNNAMED["data"]))
+    try:
+        return read_table(referenced_files(scenario)[key])
+    except ValueError as error:
+        raise scenario.error((key, str(error))) from None
+
+
+def _error(scenario: Scenario, wrong: Sequence[tuple[str, str]]) -> ScenarioError:
+    """(key, message) of each thing wrong with a table's arrays; those in memory have no place in the scenario."""
+    if scenario.data.kind != "table" or scenario.data.file:
+        return scenario.error(*wrong)
+    spoken = {"data.path": ("", ""), "data.test.path": ("", "test: ")}
+    named = [(*spoken.get(key, (key, "")), text) for key, text in wrong]
+    return ScenarioError([Issue(key, f"{of}{text}", "Data") for key, of, text in named])
+
+
+def _labels_only(scenario: Scenario) -> bool:
+    """Whether y has to hold labels +1/-1 rather than any targets."""
+    return scenario.data.supervision == "cluster" or scenario.loss.kind != "square"
+
+
+def _rows(arrays: Arrays, rows: Integers) -> dict[str, Floats]:
+    """The arrays of these samples; centers are of no sample."""
+    return {name: array if name == "centers" else array[rows] for name, array in arrays.items()}
 
 
 def _cluster_count(arrays: Arrays) -> int:

@@ -112,3 +112,9 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(flowsim.UsageError, match=r"pip install 'flowsim\[learn\]'"):
         flowsim.density(tree, 0.1)
+
+
+@pytest.mark.parametrize(("test", "origin"), [({"data.test": {"samples": 4}}, "test"), ({}, "fresh")])
+def test_it_says_which_samples_were_perturbed(test, origin):
+    tree = flowsim.run(flowsim.loads(LINEAR, overrides=test))
+    assert flowsim.density(tree, radius=0.1, samples=9).attrs["samples"] == origin

@@ -249,3 +249,49 @@ def test_show_has_a_line_for_every_attack(binary, tmp_path, capsys):
     assert found["median_radius"]["network"] == pytest.approx(
         float(binary["robustness/attacked_radius"].sel(classifier="network").median())
     )
+
+
+HELD_OUT = {
+    "drawn": {"data.test": {"samples": 40}},
+    "fraction": {"data": {"kind": "digits", "samples": 100, "test": {"fraction": 0.3}}, "model.width": 20},
+}
+
+
+@pytest.mark.parametrize("overrides", HELD_OUT.values(), ids=list(HELD_OUT))
+def test_held_out_samples_are_what_is_attacked(overrides):
+    # "linf", for which no radii are certified: what is asked here is which samples
+    asked = {"radii": [0.0, 0.5], "attacks": ["fgm"], "samples": 500, "norm": "linf"}
+    options = {"observe.variables": "default", "flow.until": {"time": 5.0}, "evaluate.robustness": asked}
+    tree = flowsim.run(flowsim.loads(BINARY, overrides=options | overrides))
+    found, problem = (
+        tree["robustness"].to_dataset(),
+        flowsim.build(flowsim.loads(BINARY, overrides=options | overrides)),
+    )
+    assert found.attrs["samples"] == "test"
+    assert "held-out" in found["test_label"].attrs["long_name"]
+    np.testing.assert_array_equal(found["test_label"], problem.test.label)
+    # at radius 0 the two count the same samples
+    assert (found["robust_accuracy"].sel(radius=0.0) == tree["test_accuracy"][-1]).all()
+    fewer = flowsim.robustness(tree, {"samples": 7})
+    assert fewer.sizes["test_sample"] == 7
+
+
+def test_where_none_are_held_out_the_group_says_what_was_attacked(binary):
+    assert binary["robustness"].attrs["samples"] == "fresh"
+    assert "drawn anew" in binary["robustness"].attrs["samples_are"]
+    asked = {"radii": [0.0], "attacks": ["fgm"], "norm": "linf"}
+    digits = {"data": {"kind": "digits", "samples": 50}, "flow.until": {"time": 0.1}, "model.width": 20}
+    tree = flowsim.run(flowsim.loads(BINARY, overrides=digits | {"evaluate.robustness": asked}))
+    assert tree["robustness"].attrs["samples"] == "training"
+    assert "none are held out" in tree["robustness"].attrs["samples_are"]
+
+
+def test_held_out_samples_need_labels_that_attacks_can_change(tmp_path):
+    label = np.array([1.0, -1.0, 1.0, -1.0])
+    np.savez(tmp_path / "t.npz", x=np.eye(4), y=label)
+    np.savez(tmp_path / "test.npz", x=np.eye(4), y=0.5 * label)
+    text = (
+        '[data]\nkind = "table"\npath = "t.npz"\n[data.test]\npath = "test.npz"\n[evaluate.robustness]\nradii = [0.1]\n'
+    )
+    with pytest.raises(ScenarioError, match=r"evaluate.robustness: needs held-out samples whose labels are \+1 or -1"):
+        flowsim.run(flowsim.loads(text, folder=tmp_path))

@@ -115,3 +115,14 @@ def test_centres_from_a_file_have_no_seed(tmp_path):
     data = {"dimension": 4, "centers": "c.npy", "seed": 3}
     with pytest.raises(flowsim.ScenarioError, match=r"data\.seed: only for drawn centres"):
         flowsim.loads("", folder=tmp_path, overrides={"data": data})
+
+
+def test_held_out_samples_of_the_first_are_moved_where_it_has_some(two):
+    first = run(seed=0, **{"data.test": {"samples": 25}})
+    found = flowsim.transfer(first, two[1], [0.0], attacks=["fgm"], samples=500)
+    assert found.attrs["samples"] == "test"
+    assert found["attacked_accuracy"].item() == first["test_accuracy"][-1].item()
+    test = build(flowsim.loads(TEXT, overrides={"data.test": {"samples": 25}})).test
+    right = test.label * flowsim.reopen(two[1]).network.value(test.inputs) > 0
+    assert found["transferred_accuracy"].item() == right.mean()
+    assert flowsim.transfer(*two, [0.0], attacks=["fgm"], samples=5).attrs["samples"] == "fresh"

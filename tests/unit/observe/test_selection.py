@@ -24,6 +24,8 @@ def names(scenario, setting_of) -> set[str]:
 KINK = {"gate", "sliding_pairs"}
 #: What only a network with an output for every cluster has.
 CLASSES = {"binary_accuracy", "binary_accuracy_outputs"}
+#: What exists only where samples are held out.
+HELD_OUT = {"test_loss", "log10_test_loss", "test_accuracy"}
 #: What exists only where label noise flipped a label.
 NOISY = {"clean_accuracy", "noisy_accuracy"}
 #: What only the loss of a margin has; the default is square.
@@ -34,11 +36,19 @@ ON_REQUEST = {name for name, observable in OBSERVABLES.items() if observable.on_
 
 def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
-    assert names(small(), setting_of) == set(OBSERVABLES) - KINK - NOISY - CLASSES - MARGINS - ON_REQUEST - companions
+    assert (
+        names(small(), setting_of)
+        == set(OBSERVABLES) - KINK - NOISY - HELD_OUT - CLASSES - MARGINS - ON_REQUEST - companions
+    )
+
+
+def test_what_is_held_out_is_kept_by_default_where_there_is_any(small, setting_of):
+    scenario = small(data__test={"samples": 5})
+    assert names(scenario, setting_of) - names(small(), setting_of) == HELD_OUT
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    absent = KINK | NOISY | CLASSES | MARGINS | ON_REQUEST
+    absent = KINK | NOISY | HELD_OUT | CLASSES | MARGINS | ON_REQUEST
     assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - absent
 
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 import flowsim
 from flowsim.results import check_writable, write
+from flowsim.results.layouts import LAYOUT
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def tree() -> xr.DataTree:
     root = xr.Dataset(
         {"loss": ("time", [1.0, 1e-300, -np.inf, np.nan])},
         {"time": [0.0, 1.0, 2.0, np.inf]},
-        {"flowsim_version": "0", "title": "ρ", "status_remedy": "", "seed": 3},
+        {**LAYOUT, "flowsim_version": "0", "title": "ρ", "status_remedy": "", "seed": 3},
     )
     group = xr.Dataset({"count": ("time", np.arange(4)), "word": ("name", ["a", "b"])}, attrs={"exit_code": 0})
     return xr.DataTree.from_dict({"/": root, "/numerics": group})

@@ -1,4 +1,4 @@
-"""The progress bars of a run and of an ensemble: on a terminal only, silent in a pipe."""
+"""The progress bars of a run and of an ensemble: on a terminal and in a notebook, silent in a pipe."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Self
 
 from tqdm import tqdm
 
-from ..engine import Report
-from ..scenario import Scenario
-from ..scenario.flow import Until
+from .engine import Report
+from .scenario import Scenario
+from .scenario.flow import Until
 
 #: A larger logarithm's loss is no float.
 LARGEST_LOG = 700.0
@@ -21,13 +21,18 @@ FAR = 100.0
 _FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
 
 
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this process."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
+
+
 class Bar:
     """What both bars have in common: `begin` stands on it until something is shown."""
 
     def __init__(self, begin: str):
-        self._bar = tqdm(
-            total=1.0, file=sys.stderr, disable=not sys.stderr.isatty(), bar_format=_FORMAT, unit="", leave=False
-        )
+        seen = sys.stderr.isatty() or in_notebook()
+        self._bar = tqdm(total=1.0, file=sys.stderr, disable=not seen, bar_format=_FORMAT, unit="", leave=False)
         self._bar.set_description_str(begin, refresh=True)
 
     def __enter__(self) -> Self:
@@ -93,6 +98,11 @@ class ProgressBar(Bar):
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
         return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)
+
+
+def bar_of(scenario: Scenario) -> EnsembleBar | ProgressBar:
+    """The bar of a scenario's run."""
+    return EnsembleBar() if scenario.is_ensemble else ProgressBar(scenario)
 
 
 def _until(scenario: Scenario) -> Until:

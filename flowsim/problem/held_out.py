@@ -1,0 +1,22 @@
+"""Held-out samples, from wherever a scenario takes them."""
+
+from __future__ import annotations
+
+from ..scenario import Scenario
+from .data import Samples, table
+from .fresh import fresh
+
+
+def held_out(scenario: Scenario, samples: Samples, sibling: Samples | None) -> Samples | None:
+    """The samples that [data.test] asks for, around the centres of the training set `samples`; None where there is none.
+
+    sibling: the training set of the same scenario with another seed; a file is not read again.
+    """
+    asked = scenario.data.test
+    if table.HELD_OUT["x"] in (scenario.arrays("data") or {}):
+        return table.read_held_out(scenario, samples)
+    if asked is None or asked.fraction is not None:
+        return samples.test  # split off where the samples were made
+    if asked.samples is not None:
+        return fresh(scenario, samples, asked.samples)
+    return sibling.test if sibling is not None else table.read_held_out(scenario, samples)
