@@ -213,8 +213,6 @@ class Weights:
         not."""
         missing = [name for name in ("direction", "log_norm") if name not in run]
         layers = layers_of(run)
-        if not layers and "output_weight" not in run:
-            missing.append("output_weight")
         if missing:
             raise UsageError(f"the weights were not kept ({', '.join(missing)} missing; see observe.snapshots)")
         if np.ndim(run["direction"]) != 3:
@@ -226,7 +224,7 @@ class Weights:
         bias = "bias_weight" in run
         if bias:
             direction = np.column_stack((direction, np.asarray(run["bias_weight"])[at]))
-        if layers:
+        if layers or "output_weight" not in run:  # not kept, or none, as with ntk_features
             none = np.zeros(len(log_norm)), np.full(len(log_norm), -np.inf)
             return cls.exactly(direction, log_norm, *none, tuple(matrix[at] for matrix in layers), bias=bias)
         output = np.asarray(run["output_weight"])[index[at]]
@@ -357,15 +355,12 @@ def _of_netcdf(path: Path) -> Weights:
     import netCDF4
 
     with netCDF4.Dataset(path) as file:
-        group = (
-            file if {"direction", "hidden", "hidden_direction"} & set(file.variables) else file.groups.get("init", file)
-        )
         arrays = {
             name: np.ma.filled(variable[...].astype(float), np.nan)
-            for name, variable in group.variables.items()
+            for name, variable in file.variables.items()
             if np.issubdtype(variable.dtype, np.number)
         }
-    return Weights.of_trajectory(arrays) if "direction" in arrays else Weights.of_arrays(arrays)
+    return Weights.of_trajectory(arrays) if "time" in arrays else Weights.of_arrays(arrays)
 
 
 def kept_at(run: Mapping[Any, Any]) -> Integers:

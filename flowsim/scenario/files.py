@@ -11,9 +11,9 @@ from .source import PYTHON, Source
 
 #: What is to be said of a section that takes arrays from outside and says not which.
 UNNAMED = {
-    "data": "required: the path of a CSV, NPZ or NetCDF file; only from Python may it be left out, for data in memory: "
+    "data": "is required: the path of a CSV, NPZ or NetCDF file; only from Python may it be left out, for data in memory: "
     "flowsim.run(scenario, data=flowsim.Data(x, y))",
-    "init": "required: the path of an NPZ or NetCDF file; only from Python may it be left out, for weights in memory: "
+    "init": "is required: the path of an NPZ or NetCDF file; only from Python may it be left out, for weights in memory: "
     "flowsim.run(scenario, init=flowsim.Weights(hidden, output))",
 }
 

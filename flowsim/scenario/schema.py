@@ -16,4 +16,10 @@ def schema() -> dict[str, Any]:
         # a scenario may leave the tag out, which OpenAPI's discriminator does not allow
         for choice in (spec := document["properties"][section], *spec["oneOf"]):
             choice.pop("discriminator", None)
+    for section in ("Table", "Given"):  # only from Python may a path be left out
+        spec = document["$defs"][section]
+        spec["required"].append("path")
+        path = spec["properties"]["path"]
+        path |= next(choice for choice in path.pop("anyOf") if choice["type"] == "string")
+        del path["default"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document, "title": "flowsim scenario"}

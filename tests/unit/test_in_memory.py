@@ -73,6 +73,23 @@ def test_a_result_is_reopened_anywhere_and_runs_again(tmp_path, sections, init):
         assert case.network(X).shape[0] == len(X)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"kind": "linear"},
+        *({"kind": k, "threshold": 0.1, "smoothing": 0.5} for k in ("symmetric_relu", "ntk_features")),
+    ],
+)
+def test_networks_without_output_weights_of_their_own_start_from_given_ones(model):
+    asked = scenario(model=model)
+    tree = flowsim.run(asked, data=DATA, init=flowsim.Weights(HIDDEN[:1] if model["kind"] == "linear" else HIDDEN))
+    case = flowsim.reopen(tree)
+    same_numbers(flowsim.run(case.scenario), tree)
+    assert case.scenario.sha256 == tree.attrs["scenario_sha256"]
+    on = flowsim.run(asked, data=DATA, init=flowsim.weights(tree))
+    np.testing.assert_allclose(on["margin"].values[0], tree["margin"].values[-1], rtol=1e-10)
+
+
 def test_what_is_evaluated_is_what_ran():
     tree = flowsim.run(scenario(), data=DATA, init=WEIGHTS)
     case = flowsim.reopen(tree)
@@ -98,6 +115,17 @@ def test_weights_of_a_result_start_another_run(tmp_path):
     again = flowsim.weights(tmp_path / "first.nc").arrays()
     for name, array in flowsim.weights(flowsim.reopen(first)).arrays().items():
         np.testing.assert_array_equal(array, again[name])
+
+
+def test_a_result_without_weights_or_of_an_ensemble_starts_no_run(tmp_path):
+    asked = scenario(observe={"times": 4, "snapshots": "none"})
+    flowsim.run(asked, tmp_path / "none.nc", data=DATA, init=WEIGHTS)
+    flowsim.run(scenario(seed=[0, 1]), tmp_path / "two.nc", data=DATA)
+    for name, wrong in (("none.nc", "the weights were not kept"), ("two.nc", "is an ensemble")):
+        with pytest.raises(flowsim.ScenarioError, match=f"init.path: {name}: {wrong}"):
+            flowsim.run(asked.replace({"init": {"shape": "given", "path": str(tmp_path / name)}}))
+        with pytest.raises(flowsim.UsageError):
+            flowsim.weights(tmp_path / name)
 
 
 def test_the_first_weights_of_a_result_are_those_that_it_started_from():
@@ -157,6 +185,27 @@ def test_a_sweep_is_of_files(tmp_path):
 
 
 def test_claims_of_the_size_of_initial_weights_do_not_speak_of_given_ones():
-    asked = flowsim.Scenario({"evaluate": {"claims": ["min_vidal_2025.theorem_1"]}, "flow": {"until": {"time": 1.0}}})
-    tree = flowsim.run(asked, init=flowsim.weights(flowsim.run(asked), at=0))
-    assert "not_applicable" in str(tree["claims"]["verdict"].values)
+    keys = {"evaluate": {"claims": ["min_vidal_2025.lemma_7"]}, "init": {"shape": "nudged"}}
+    asked = flowsim.Scenario({**keys, "flow": {"until": {"time": 1.0}}})
+    drawn = flowsim.run(asked)
+    given = flowsim.run(asked, init=flowsim.weights(drawn, at=0))
+    assert "init.scale, and these were given" not in str(drawn["claims"]["note"].values)
+    assert "init.scale, and these were given" in str(given["claims"]["note"].values)
+
+
+def test_held_out_samples_in_memory_are_those_of_a_file(tmp_path):
+    test = (X[:4] + 0.1, Y[:4], CLUSTER[:4])
+    np.savez(tmp_path / "test.npz", x=test[0], y=test[1], cluster=test[2])
+    file = scenario(data={"kind": "table", "test": {"path": str(tmp_path / "test.npz")}})
+    of_file = flowsim.run(file, data=DATA, init=WEIGHTS)
+    data = flowsim.Data(X, Y, cluster=CLUSTER, test=test)
+    memory = flowsim.run(scenario(), data=data, init=WEIGHTS)
+    assert "test_loss" in memory
+    same_numbers(of_file, memory)
+    xr.testing.assert_equal(of_file["data"].to_dataset(inherit=False), memory["data"].to_dataset(inherit=False))
+    case = flowsim.reopen(memory)
+    np.testing.assert_array_equal(case.problem.test.inputs, test[0])
+    assert case.scenario.sha256 == memory.attrs["scenario_sha256"]
+    same_numbers(flowsim.run(case.scenario), memory)
+    with pytest.raises(flowsim.ScenarioError, match=r"^Data: test: x has 4 features, the training data have 5"):
+        flowsim.run(scenario(), data=flowsim.Data(X, Y, test=(X[:, :4], Y)), init=WEIGHTS)

@@ -142,8 +142,9 @@ def _labels_only(scenario: Scenario) -> bool:
 
 
 def _rows(arrays: Arrays, rows: Integers) -> dict[str, Floats]:
-    """The arrays of these samples; centers are of no sample."""
-    return {name: array if name == "centers" else array[rows] for name, array in arrays.items()}
+    """The arrays of these samples, without those held out; centers are of no sample."""
+    training = {name: array for name, array in arrays.items() if name not in HELD_OUT.values()}
+    return {name: array if name == "centers" else array[rows] for name, array in training.items()}
 
 
 def _cluster_count(arrays: Arrays) -> int:
