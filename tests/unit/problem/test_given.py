@@ -108,11 +108,11 @@ def test_losses_of_margins_need_labels_and_clusters_as_targets_need_clusters(rel
 def test_a_table_without_a_path_is_for_python_alone():
     with pytest.raises(flowsim.ScenarioError, match=r"data.path: is required.*flowsim.Data"):
         flowsim.loads("[data]\nkind = 'table'", name="a.toml")
-    with pytest.raises(flowsim.ScenarioError, match="data.path: is required"):
+    with pytest.raises(flowsim.ScenarioError, match=r"data.path: is required"):
         flowsim.build(flowsim.Scenario({"data": {"kind": "table"}}))
     with pytest.raises(flowsim.ScenarioError, match=r"init.path: is required.*flowsim.Weights"):
         flowsim.build(flowsim.Scenario({"init": {"shape": "given"}}))
-    with pytest.raises(flowsim.UsageError, match="data is a flowsim.Data, not ndarray"):
+    with pytest.raises(flowsim.UsageError, match=r"data is a flowsim.Data, not ndarray"):
         flowsim.build(flowsim.Scenario(), data=X)
 
 
