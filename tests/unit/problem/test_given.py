@@ -68,12 +68,15 @@ def test_samples_are_anything_that_numpy_makes_an_array_of():
 
 def test_samples_are_copied_and_cannot_be_changed():
     x = X.copy()
-    data = flowsim.Data(x, Y)
+    data = flowsim.Data(x, Y, cluster=CLUSTER, test=(X, Y))
     x[:] = 0
     np.testing.assert_array_equal(data.x, X)
     with pytest.raises(ValueError, match="read-only"):
         data.x[0] = 0
-    assert flowsim.build(flowsim.Scenario(), data=data).inputs.flags.writeable
+    # compiled code is of one type of array
+    built = flowsim.build(flowsim.Scenario(), data=data)
+    for array in (built.inputs, built.label, built.centers, built.test.inputs, built.test.label):
+        assert array.flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,16 @@ def test_weights_that_are_balanced_to_the_last_bit_are_balanced(relu):
     assert flowsim.build(relu, data=DATA, init=flowsim.Weights(HIDDEN, norm)).balanced
     nearly = norm * np.array([1 + 1e-15, 1])
     assert not flowsim.build(relu, data=DATA, init=flowsim.Weights(HIDDEN, nearly)).balanced
+
+
+def test_weights_of_a_trajectory_are_balanced_where_rounding_alone_says_they_are_not():
+    log_norm = np.linspace(-600, 5, 301)
+    run = {"time": np.zeros(1), "snapshot": np.zeros(1), "direction": np.ones((1, 301, 1)), "log_norm": log_norm[None]}
+    assert (np.log(np.exp(log_norm)) != log_norm).any()
+    weights = flowsim.Weights.of_trajectory({**run, "output_weight": -np.exp(log_norm)[None]})
+    np.testing.assert_array_equal(weights.output_log, log_norm)
+    others = flowsim.Weights.of_trajectory({**run, "output_weight": np.exp(log_norm + 1e-9)[None]})
+    assert (others.output_log != log_norm).all()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e200])
