@@ -96,8 +96,8 @@ def test_bad_seeds_are_answered_with_their_line(flowsim, folder, files, command,
 
 PRESS_CONTROL_C_ONCE_A_MEMBER_IS_DONE = """
 import os, signal, sys
-from flowsim import ensemble
-from flowsim.cli import main, progress
+from flowsim import ensemble, progress
+from flowsim.cli import main
 
 pressed = []
 
