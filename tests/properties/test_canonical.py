@@ -7,6 +7,7 @@ from tempfile import gettempdir
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import numpy as np
 import pytest
 import tomlkit
 from hypothesis import assume, given
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 import flowsim
 from flowsim.scenario.base import Section
 from flowsim.scenario.changes import without
-from flowsim.scenario.data import CENTERS
+from flowsim.scenario.data import CENTERS, Table
 from flowsim.scenario.flow import Stage
+from flowsim.scenario.init import Given
 from flowsim.scenario.scenario import Scenario
 from flowsim.scenario.shipped import shipped
 
-TABLE = f"{gettempdir()}/flowsim_canonical.csv"
+TABLE, WEIGHTS = (f"{gettempdir()}/flowsim_canonical.{ending}" for ending in ("csv", "npz"))
 FLOATS = st.one_of(st.sampled_from([0.0, 1e-300, 1e-7, 0.05, 0.5, 1, 1.0, 2, 3.0, 1e22, 0.1 + 0.2]), st.floats(1e-3, 9))
 SWEPT = st.dictionaries(
     st.sampled_from(["seed", "init.scale", "flow.until.time"]),
@@ -61,7 +63,12 @@ def tables_of(section: type[Section]) -> st.SearchStrategy[dict[str, Any]]:
         field.alias or name: NAMED[name] if name in NAMED else values_of(field.annotation)
         for name, field in section.model_fields.items()
     }
-    required = {field.alias or name for name, field in section.model_fields.items() if field.is_required()}
+    if section is Given:
+        keys["path"] = st.just(WEIGHTS)
+    # in an order of their own, so that a run draws what the one before drew
+    required = [field.alias or name for name, field in section.model_fields.items() if field.is_required()]
+    if section in (Table, Given):  # only from Python may it be left out
+        required.append("path")
     return st.fixed_dictionaries(
         {key: keys[key] for key in required}, optional={key: keys[key] for key in keys if key not in required}
     )
@@ -86,6 +93,7 @@ def scenarios(draw):
 def table():
     with open(TABLE, "w", encoding="utf-8") as file:
         file.write("x1,y\n1.0,1\n")
+    np.savez(WEIGHTS, hidden=np.ones((1, 1)))
 
 
 def check_round_trip(scenario: flowsim.Scenario, **folder: Any) -> None:

@@ -102,7 +102,10 @@ def answers(result: Path | xr.DataTree, page: Path) -> Iterator[tuple[str, xr.Da
         problem, weights = case.problem, case.weights
         yield "trajectory", case.trajectory.load()
         yield "problem", xr.Dataset({"x": (("n", "d"), problem.inputs), "w": (("m", "d"), problem.hidden)})
-        yield "network", xr.Dataset({"f": ("n", case.network(problem.inputs)), "u": (("s", "m", "r"), weights.direction)})
+        yield (
+            "network",
+            xr.Dataset({"f": ("n", case.network(problem.inputs)), "u": (("s", "m", "r"), weights.direction)}),
+        )
     kept = flowsim.weights(result)
     yield "weights", xr.Dataset({"u": (("m", "d"), kept.direction), "v": ("m", kept.output_log)})
     flowsim.write_report(result, page)

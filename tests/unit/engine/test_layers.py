@@ -18,6 +18,7 @@ from flowsim.engine.diffrax.integrator import DiffraxIntegrator
 from flowsim.problem import reduce
 from flowsim.problem.data.samples import Floats
 from flowsim.problem.streams import stream
+from flowsim.problem.weights import Weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:relu has a kink")
 
@@ -171,7 +172,8 @@ def test_two_layers_are_a_two_layer_network(small, activation):
     deep, plain = flowsim.build(mlp), flowsim.build(two)
     np.testing.assert_array_equal(deep.hidden, plain.hidden)
     v = deep.upper[0][0]
-    plain = replace(plain, weights=replace(plain.weights, output_sign=np.sign(v), output_log=np.log(np.abs(v))))
+    rows = plain.weights.direction, plain.weights.log_norm
+    plain = replace(plain, weights=Weights.exactly(*rows, np.sign(v), np.log(np.abs(v)), bias=plain.bias))
     ends = []
     for scenario, problem in ((mlp, deep), (two, plain)):
         reduced = reduce(problem)

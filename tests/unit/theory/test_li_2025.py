@@ -13,6 +13,7 @@ from support.descent import descended, group
 import flowsim
 from flowsim.observe import Setting
 from flowsim.problem import reduce
+from flowsim.problem.weights import Weights
 from flowsim.theory import CLAIMS, Evidence, held_against, li_2025
 
 #: The paper's setting, smaller: 4 clusters, 4 neurons of each sign.
@@ -197,7 +198,8 @@ def several_outputs(noise: float) -> Evidence:
     hidden = 3 * plain.centers[plain.neuron_output] / 400
     hidden = hidden + noise * np.random.default_rng(0).standard_normal(hidden.shape) / 400
     norm = np.linalg.norm(hidden, axis=1)
-    weights = replace(plain.weights, direction=hidden / norm[:, None], log_norm=np.log(norm))
+    output = plain.weights.output_sign, plain.weights.output_log
+    weights = Weights.exactly(hidden / norm[:, None], np.log(norm), *output, bias=plain.bias)
     problem = replace(plain, weights=weights)
     root = flowsim.run(scenario).to_dataset().isel(time=[0], snapshot=[0])
     root = root.assign(direction=root["direction"] * 0 + weights.direction, log_norm=root["log_norm"] * 0 + norm)
