@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..engine import cosines
-from ..problem.data.samples import Floats, Integers
+from ..problem.data.samples import Floats
 from . import features
 from .decomposition import cluster_coefficients, noise_coefficients
 from .gates import gates, sliding_pairs
 from .instant import Instant, Setting, representable
 from .kkt import SUPPORT, certifiable
+from .norms import balance_drift, cluster_log_mass, conserves_balance, void_log_mass
 from .regions import activation_region, feature_change
 from .xor import C0, almost_orthogonality, captures, neuron_alignment
 
@@ -98,71 +99,8 @@ def _signed(setting: Setting) -> bool:
     return _clusters(setting) and _two_layers(setting)
 
 
-def _balance(setting: Setting) -> bool:
-    problem = setting.problem
-    return problem.trained_output and problem.activation.degree is not None and not problem.regularized
-
-
 def _kinked(setting: Setting) -> bool:
     return not setting.problem.activation.smooth
-
-
-def _log_mass(instant: Instant, group: Integers, groups: int) -> Floats:
-    """(…, groups): log of the sum of |w_j|^2 over the neurons of each group; group (m,): each neuron's, -1 for none."""
-    order = np.argsort(group, kind="stable")[(group < 0).sum() :]
-    mass = np.full((*instant.snapshot.log_norm.shape[:-1], groups), -np.inf)
-    if len(order):
-        present, start, count = np.unique(group[order], return_index=True, return_counts=True)
-        doubled = 2 * instant.snapshot.log_norm[..., order]
-        top = np.maximum.reduceat(doubled, start, axis=-1)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        relative = np.exp(doubled - np.repeat(shift, count, axis=-1))
-        with np.errstate(divide="ignore"):
-            mass[..., present] = shift + np.log(np.add.reduceat(relative, start, axis=-1))
-    return mass
-
-
-def _cluster_log_mass(instant: Instant) -> Floats:
-    return _log_mass(instant, instant.setting.target, len(instant.setting.problem.centers))
-
-
-def _void_log_mass(instant: Instant) -> Floats:
-    return _log_mass(instant, np.where(instant.setting.target < 0, 0, -1), 1)[..., 0]
-
-
-def _balance_drift(instant: Instant) -> Floats:
-    """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the largest term, now or at first."""
-    if instant.setting.problem.upper:
-        return _layers_balance_drift(instant)
-    snapshot, weights = instant.snapshot, instant.setting.problem.weights
-    share = instant.setting.problem.activation.homogeneity
-    now = np.maximum(snapshot.log_norm, snapshot.output_log)
-    top = np.maximum(now, np.maximum(weights.log_norm, weights.output_log))
-
-    def excess(log_norm: Floats, output_log: Floats) -> Floats:
-        return np.exp(2 * (log_norm - top)) - share * np.exp(2 * (output_log - top))
-
-    change = excess(snapshot.log_norm, snapshot.output_log) - excess(weights.log_norm, weights.output_log)
-    return np.abs(change).max(axis=-1)
-
-
-def _layers_balance_drift(instant: Instant) -> Floats:
-    """Of every hidden neuron, the squared norm of its weights, bias included, less that of the weights it is seen with."""
-    snapshot, weights = instant.snapshot, instant.setting.problem.weights
-
-    def sizes(log_norm: Floats, upper: Sequence[Floats]) -> Iterator[tuple[Floats, Floats]]:
-        below = np.exp(2 * log_norm)
-        for matrix in upper:
-            yield below, (matrix[..., : below.shape[-1]] ** 2).sum(axis=-2)
-            below = (matrix**2).sum(axis=-1)
-
-    pairs = zip(sizes(snapshot.log_norm, snapshot.upper), sizes(weights.log_norm, weights.upper), strict=True)
-    drifts = []
-    for (into, out_of), (first_into, first_out_of) in pairs:
-        scale = np.maximum(np.maximum(into, out_of), np.maximum(first_into, first_out_of))
-        change = np.abs((into - out_of) - (first_into - first_out_of))
-        drifts.append((change / np.where(scale > 0, scale, 1.0)).max(axis=-1))
-    return np.asarray(np.max(drifts, axis=0))
 
 
 def _noisy_labels(setting: Setting) -> bool:
@@ -296,7 +234,7 @@ _OBSERVABLES = (
         "cluster_mass",
         ("cluster",),
         "sum of squared norms of the neurons whose target is the cluster",
-        lambda instant: representable(1.0, _cluster_log_mass(instant)),
+        lambda instant: representable(1.0, cluster_log_mass(instant)),
         _signed,
         needs=_SIGNED,
     ),
@@ -304,7 +242,7 @@ _OBSERVABLES = (
         "log_cluster_mass",
         ("cluster",),
         "natural log of cluster_mass",
-        _cluster_log_mass,
+        cluster_log_mass,
         _signed,
         companion=True,
         needs=_SIGNED,
@@ -313,11 +251,11 @@ _OBSERVABLES = (
         "void_mass",
         (),
         "sum of squared norms of the neurons with no target",
-        lambda instant: representable(1.0, _void_log_mass(instant)),
+        lambda instant: representable(1.0, void_log_mass(instant)),
         _signed,
         needs=_SIGNED,
     ),
-    Observable("log_void_mass", (), "natural log of void_mass", _void_log_mass, _signed, companion=True, needs=_SIGNED),
+    Observable("log_void_mass", (), "natural log of void_mass", void_log_mass, _signed, companion=True, needs=_SIGNED),
     Observable(
         "active_fraction",
         ("neuron", "cluster"),
@@ -345,8 +283,8 @@ _OBSERVABLES = (
         (),
         "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2; mlp: what goes into a hidden neuron less what "
         "comes out of it) relative to the neuron's own scale",
-        _balance_drift,
-        _balance,
+        balance_drift,
+        conserves_balance,
     ),
     Observable(
         "cluster_coefficient",

@@ -11,7 +11,7 @@ import numpy as np
 from ..scenario import Scenario
 from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
-from ..scenario.scenario import class_problems
+from ..scenario.rules import class_problems
 from .data import SOURCES, Samples
 from .data.given import Data
 from .data.samples import Floats, Integers

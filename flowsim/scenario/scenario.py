@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import escape
@@ -16,14 +15,15 @@ from ..errors import Issue, ScenarioError, UsageError
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .base import TAGS, Broken, Section, Seed, as_tuple, refuse
-from .data import DRAWN, Data, GaussianMixture
-from .evaluate import OF_OUTPUTS, Evaluate
+from .base import TAGS, Section, Seed, as_tuple, refuse
+from .data import Data, GaussianMixture
+from .evaluate import Evaluate
 from .flow import Flow, Stage
-from .init import Gaussian, Given, Init, Nudged
-from .loss import MARGIN_LOSSES, Loss
-from .model import Linear, Mlp, Model, NtkFeatures, Prelu, SymmetricRelu, TwoLayer
+from .init import Gaussian, Init
+from .loss import Loss
+from .model import Model, NtkFeatures, Prelu
 from .observe import Observe
+from .rules import broken
 from .source import PYTHON, Source, path_of
 from .sweep import Sweep
 
@@ -35,22 +35,6 @@ DEFAULT_TAGS = {
     "init": ("shape", "gaussian"),
 }
 TWO_LAYER = "two_layer"
-#: Gradients of a network of several layers are products of its weights; below this they would underflow.
-SMALLEST_PRODUCT = 1e-250
-
-
-def _or(names: Iterable[str]) -> str:
-    return " or ".join(f'"{name}"' for name in names)
-
-
-def class_problems(clusters: int, width: int) -> Iterator[str]:
-    """What is wrong with a network of this width that has an output for each cluster."""
-    if clusters < 2:
-        yield f"cross_entropy tells clusters apart and needs at least 2, not {clusters}"
-    elif width % clusters:
-        lower = width // clusters * clusters
-        choices = " or ".join(str(m) for m in (lower, lower + clusters) if m)
-        yield f"{width} neurons cannot be split evenly over the outputs of {clusters} clusters; use {choices}"
 
 
 #: What a scenario shows of itself in a few lines: section -> keys that tell kinds and sizes.
@@ -123,249 +107,8 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _rules(self) -> Scenario:
-        refuse(self._broken())
+        refuse(broken(self))
         return self
-
-    def _broken(self) -> Iterator[Broken]:
-        if self.data.kind in ("table", "sparse_coding") and self.loss.reduction == "per_cluster":
-            only = f'"per_cluster" is not for data.kind = "{self.data.kind}"; use "mean" or "sum"'
-            yield Broken("loss.reduction", only, ("data.kind",))
-        yield from self._broken_supervision()
-        yield from self._broken_by_kind()
-        yield from self._broken_distance()
-        yield from self._broken_robustness()
-        yield from self._broken_kkt()
-        yield from self._broken_clock()
-        if any(part.flow.descends and part.open_ended for part in self.stages) and self.observe.spacing == "log":
-            unknown = (
-                '"log" needs to know the last iteration; use "linear" where loss, alignment or kkt may end descent'
-            )
-            yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
-        yield from self._broken_instants()
-        yield from self._broken_stages()
-        yield from self._broken_regularizer()
-        if self.is_ensemble:
-            yield from self._broken_ensemble()
-        if self.is_ensemble and self.sweep.keys and "seed" not in self.sweep.keys:
-            single = "a point of a sweep has a single seed; move the array to sweep.grid"
-            yield Broken("seed", single, ("sweep",))
-
-    def _broken_clock(self) -> Iterator[Broken]:
-        """The loss clock follows the loss of the data themselves, in a single flow, down to 0."""
-        for key, flow in self.flows():
-            if flow.clock != "loss":
-                continue
-            if self.loss.kind == "square":
-                endless = '"loss" is for losses that fall for ever: logistic, exponential or cross_entropy; use "time"'
-                yield Broken(f"{key}.clock", endless, ("loss.kind",))
-            if isinstance(flow, Stage):
-                yield Broken(f"{key}.clock", '"loss" is not for runs in stages; use "time"', ("stage",))
-            if isinstance(self.model, SymmetricRelu):
-                timed = f'"loss" is not for model.kind = "{self.model.kind}", whose threshold goes by time; use "time"'
-                yield Broken(f"{key}.clock", timed, ("model.kind",))
-            if self.loss.regularizer.used:
-                kept = '"loss" is not for a loss with a regularizer, which never falls to 0; use "time"'
-                yield Broken(f"{key}.clock", kept, ("loss.regularizer",))
-
-    def _broken_instants(self) -> Iterator[Broken]:
-        """A flow is seen to rest at instants that are kept: past the last that is listed, only a budget surely ends it."""
-        for key, flow in self.flows():
-            if self.observe.listed and not flow.descends and flow.until.time is None and flow.until.steps is None:
-                needed = "needs time or steps beside its other conditions, as observe.times lists the instants"
-                yield Broken(f"{key}.until", needed, ("observe.times",))
-
-    def _broken_stages(self) -> Iterator[Broken]:
-        if self.stage and "flow" in self.model_fields_set:
-            yield Broken("flow", "give either flow or stages", ("stage",))
-        if self.stage and self.is_ensemble:
-            yield Broken("seed", "a run in stages is of a single seed; use a sweep", ("stage",))
-        names = [stage.name for stage in self.stage]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                yield Broken(f"stage[{index}].name", f'"{name}" is named twice')
-        for key, flow in self.flows():
-            attack = flow.attack if isinstance(flow, Stage) else None
-            if flow.fresh and self.data.kind not in DRAWN:
-                yield Broken(
-                    f"{key}.fresh", f"data of this kind come from no distribution; use {_or(DRAWN)}", ("data.kind",)
-                )
-            if attack is not None and not flow.descends and flow.engine == "diffrax":
-                yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-            if attack is not None and isinstance(self.model, Mlp | NtkFeatures) and not flow.descends:
-                only = f'with model.kind = "{self.model.kind}" only for method = "gradient_descent" or "sgd"'
-                yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
-
-    def _broken_symmetric(self, model: SymmetricRelu) -> Iterator[Broken]:
-        """What the engines can do with a threshold that changes with time."""
-        reads = ("model.kind",)
-        for key, flow in self.flows():
-            if flow.descends:
-                if model.noise == "sampled" and (flow.until.loss is not None or flow.until.log10_loss is not None):
-                    yield Broken(f"{key}.until", 'with model.noise = "sampled" there is no one loss to end at', reads)
-                continue
-            given = f'not for model.kind = "{model.kind}"'
-            for name, bad in (("engine", "diffrax"), ("coordinates", "polar")):
-                if getattr(flow, name) == bad:
-                    yield Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
-            if not model.smoothing:
-                yield Broken("model.smoothing", "a flow needs a smooth network: above 0, or use descent", (key,))
-            if model.noise == "sampled":
-                yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
-
-    def _broken_features(self, given: str) -> Iterator[Broken]:
-        """What a network of fixed gates cannot have. given: that it is not for these, in words."""
-        reads = ("model.kind",)
-        for key, flow in self.flows():
-            if flow.engine == "numba":
-                yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-            goals = {"alignment", "kkt"} & flow.until.goals.keys()
-            yield from (Broken(f"{key}.until.{name}", given, reads) for name in sorted(goals))
-        if self.evaluate.limit:
-            yield Broken("evaluate.limit", given, reads)
-        if self.is_ensemble:
-            yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
-
-    def _broken_regularizer(self) -> Iterator[Broken]:
-        if self.loss.regularizer.used and isinstance(self.model, Mlp | NtkFeatures):
-            yield Broken("loss.regularizer", f'not for model.kind = "{self.model.kind}"', ("model.kind",))
-
-    def _broken_supervision(self) -> Iterator[Broken]:
-        by_cluster, classes = self.data.supervision == "cluster", self.loss.kind == "cross_entropy"
-        if by_cluster and not classes:
-            wrong = f'"{self.loss.kind}" is not for data.supervision = "cluster"; use "cross_entropy"'
-            yield Broken("loss.kind", wrong, ("data.supervision",))
-        if classes and not by_cluster:
-            yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
-        if classes and getattr(self.init, "toward", "any") == "own":
-            yield Broken(
-                "init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",)
-            )
-        clusters = self.data.clusters
-        if classes and clusters is not None and isinstance(self.model, TwoLayer):
-            for problem in class_problems(clusters, self.model.width):
-                yield Broken("model.width", problem, ("data", "loss.kind"))
-
-    def _broken_by_kind(self) -> Iterator[Broken]:
-        """What networks that have no output weight for each neuron cannot have."""
-        kind, init = self.model.kind, self.init
-        if isinstance(self.model, TwoLayer):
-            return
-        given = f'not for model.kind = "{kind}"'
-        reads = ("model.kind",)
-        for key in ("balanced", "signs"):
-            if key in init.model_fields_set:
-                yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
-        if isinstance(init, Nudged):
-            yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
-        for key, asked in (("claims", self.evaluate.claims), ("distance", self.evaluate.distance)):
-            if asked and not (key == "claims" and not isinstance(self.model, Mlp)):
-                yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
-        if isinstance(self.model, SymmetricRelu):
-            yield from self._broken_symmetric(self.model)
-        if isinstance(self.model, NtkFeatures):
-            yield from self._broken_features(given)
-        if isinstance(self.model, Linear | SymmetricRelu | NtkFeatures):
-            if self.loss.kind == "cross_entropy":
-                yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
-        else:
-            yield from self._broken_by_layers(self.model, given)
-
-    def _broken_by_layers(self, model: Mlp, given: str) -> Iterator[Broken]:
-        """What networks of any depth cannot have. given: that it is not for these, in words."""
-        init, reads = self.init, ("model.kind",)
-        depth = len(model.hidden_widths) + 1
-        if not isinstance(init, Given) and depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
-            tiny = (
-                f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
-            )
-            yield Broken("init.scale", tiny, ("model",))
-        for key, flow in self.flows():
-            if flow.until.alignment is not None:
-                yield Broken(f"{key}.until.alignment", f"{given}, whose neurons have no target clusters", reads)
-            if flow.coordinates == "polar":
-                yield Broken(f"{key}.coordinates", f'"polar" is {given}; use "cartesian"', reads)
-            if flow.engine == "numba":
-                yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-            if flow.clock == "loss":
-                yield Broken(f"{key}.clock", f'"loss" is {given}; use "time"', reads)
-            if flow.solver == "kvaerno5":
-                yield Broken(f"{key}.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
-        if self.evaluate.robustness is not None and self.loss.kind == "cross_entropy":
-            only = f'with "cross_entropy" {given}'
-            yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
-        if self.is_ensemble:
-            yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
-
-    def _broken_distance(self) -> Iterator[Broken]:
-        if self.evaluate.distance is None:
-            return
-        if self.loss.kind == "cross_entropy":
-            only = "for networks with a single output, not one for each cluster"
-            yield Broken("evaluate.distance", only, ("loss.kind",))
-        if self.observe.snapshots == "none":
-            needed = 'needs weights: use "ends", "all" or a number with evaluate.distance'
-            yield Broken("observe.snapshots", needed, ("evaluate.distance",))
-        if self.is_ensemble:
-            yield Broken("evaluate.distance", "for a run of a single seed, not an ensemble", ("seed",))
-
-    def _broken_robustness(self) -> Iterator[Broken]:
-        wanted = self.evaluate.robustness
-        if wanted is None:
-            return
-        if self.loss.kind != "cross_entropy":
-            only = 'only for loss.kind = "cross_entropy", which gives every cluster an output'
-            for index, name in enumerate(wanted.compare):
-                if name in OF_OUTPUTS:
-                    yield Broken(f"evaluate.robustness.compare[{index}]", f'"{name}" is {only}', ("loss.kind",))
-        if self.observe.snapshots == "none":
-            needed = 'needs weights: use "ends", "all" or a number with evaluate.robustness'
-            yield Broken("observe.snapshots", needed, ("evaluate.robustness",))
-        if self.is_ensemble:
-            yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
-
-    def _broken_kkt(self) -> Iterator[Broken]:
-        """There is a KKT point to go to only for homogeneous networks and losses of margins."""
-        flows = list(self.flows())
-        asked = [(f"{key}.until.kkt", flow) for key, flow in flows if flow.until.kkt is not None]
-        if self.evaluate.limit:
-            asked.append(("evaluate.limit", flows[-1][1]))
-        for key, flow in asked:
-            if self.loss.kind not in MARGIN_LOSSES:
-                only = f'needs loss.kind = "logistic" or "exponential", not "{self.loss.kind}"'
-                yield Broken(key, only, ("loss.kind",))
-            if getattr(self.model, "activation", None) == "tanh":
-                yield Broken(key, "needs a homogeneous network, and tanh makes none", ("model.activation",))
-            if isinstance(self.model, SymmetricRelu):
-                none = f'needs a homogeneous network, and model.kind = "{self.model.kind}" is none'
-                yield Broken(key, none, ("model.kind",))
-            if self.loss.regularizer.used:
-                yield Broken(key, "needs a loss without a regularizer", ("loss.regularizer",))
-            if flow.fresh or (isinstance(flow, Stage) and flow.attack is not None):
-                yield Broken(key, "needs a flow on the samples themselves, without attack or fresh batches")
-            if self.is_ensemble:
-                yield Broken(key, "is for a run of a single seed, not an ensemble", ("seed",))
-
-    def _broken_ensemble(self) -> Iterator[Broken]:
-        first = {seed: index for index, seed in reversed(list(enumerate(self.seeds)))}
-        for index, seed in enumerate(self.seeds):
-            if first[seed] < index:
-                yield Broken(f"seed[{index}]", f"{seed} is named twice")
-        shared = "the members of an ensemble, one for each seed, share the instants that are kept"
-        if self.flow.until.time is None:
-            yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
-        if self.observe.spacing == "solver":
-            yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
-        moving = self.flow.method == "sgd" or self.flow.fresh or isinstance(self.model, SymmetricRelu)
-        if self.data.kind == "table" and isinstance(self.init, Given) and not moving:
-            same = (
-                "with these data and weights the members of an ensemble would be one and the same; give a single seed"
-            )
-            yield Broken("seed", same, ("data.kind", "init.shape"))
-        if self.data.kind == "table" and self.data.test is not None and self.data.test.fraction is not None:
-            own = "each member would split the table in its own way; give path, or run the seeds as a sweep"
-            yield Broken("data.test.fraction", own, ("seed", "data.kind"))
-        if self.evaluate.claims:
-            yield Broken("evaluate.claims", "a run of a single seed is held against claims, not an ensemble", ("seed",))
 
     def flows(self) -> Iterator[tuple[str, Flow]]:
         """(key, section) of every flow."""
