@@ -63,6 +63,11 @@ def keep_what_jax_compiles() -> None:
     jax.config.update("jax_compilation_cache_max_size", 2**31)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slowest first, so that no worker ends long after the others."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_report_header() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     warm, cold = (max(round(seconds / 60 / cores), 1) for seconds in (WARM, COLD))

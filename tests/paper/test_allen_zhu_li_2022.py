@@ -40,6 +40,7 @@ def measured(run):
     }
 
 
+@pytest.mark.papers
 def test_adversarial_training_purifies_what_clean_training_has_mixed(run):
     ratio, stage = run["dense_ratio"].values, run["stage"].values
     clean = ratio[stage == "clean"][-1]
@@ -50,6 +51,7 @@ def test_adversarial_training_purifies_what_clean_training_has_mixed(run):
     assert found["purification.direction"] > 0.8
 
 
+@pytest.mark.papers
 def test_it_makes_the_network_robust_and_costs_no_accuracy(run):
     before, after = flowsim.robustness(run, at=1), run["robustness"].to_dataset()
     for attack in ("fgm", "pgd", "universal"):
@@ -64,17 +66,20 @@ def test_it_makes_the_network_robust_and_costs_no_accuracy(run):
     assert found["theorem_5_3.robust_error"] == pytest.approx(float(error), abs=0.07)
 
 
+@pytest.mark.papers
 def test_clean_training_falls_to_the_direction_of_the_labels(run):
     assert measured(run)["theorem_5_1.robust_error"] > 0.9
     assert np.isfinite(list(measured(run).values())).all()
 
 
+@pytest.mark.papers
 def test_perturbations_go_along_the_labels_and_later_along_few_features(run):
     found = measured(run)
     assert found["section_6_2.universal"] > 0.8
     assert found["figure_12.density"] < 0.5
 
 
+@pytest.mark.papers
 def test_perturbations_of_clean_networks_transfer_between_seeds_and_not_to_robust_ones(run):
     other = shortened("purification_small", 600, 400, **{"seed": 1, "data.seed": 0, "evaluate": {}})
     clean, robust = (
@@ -85,12 +90,14 @@ def test_perturbations_of_clean_networks_transfer_between_seeds_and_not_to_robus
     assert robust["transfer_rate"].item() < 0.5 * clean["transfer_rate"].item()
 
 
+@pytest.mark.papers
 def test_neurons_that_surely_win_a_feature_keep_it_and_most_of_those_that_learn_have_one(run):
     kept = run["winners_kept"].values[run["stage"].values == "clean"][-1]
     assert measured(run)["theorem_c_1.winners"] == kept >= 0.9
     assert measured(run)["theorem_5_2.single_features"] > 0.5
 
 
+@pytest.mark.papers
 def test_adversarial_training_from_scratch_learns_features_without_the_mixture(run, scratch):
     clean = run["dense_ratio"].values[run["stage"].values == "clean"][-1]
     assert (scratch["dense_ratio"].values < 0.5 * clean).all()
@@ -101,6 +108,7 @@ def test_adversarial_training_from_scratch_learns_features_without_the_mixture(r
     assert measured(scratch)["purification.from_scratch"] < 0.5
 
 
+@pytest.mark.papers
 def test_without_scikit_learn_the_density_is_not_measured_and_the_other_claims_are(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     found = evaluate(run, ["allen_zhu_li_2022.figure_12", "allen_zhu_li_2022.theorem_5_1"])

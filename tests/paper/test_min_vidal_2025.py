@@ -41,6 +41,7 @@ def test_the_shipped_scenarios_are_the_paper_s_setting():
     assert scenario.init.nudge == 0.05
 
 
+@pytest.mark.papers
 def test_neurons_align_with_single_centres(figures):
     for run in figures.values():
         best = run.flow.best_cosine
@@ -48,17 +49,20 @@ def test_neurons_align_with_single_centres(figures):
         assert best[-1].median() > 0.99
 
 
+@pytest.mark.papers
 def test_random_initialisation_aligns_later_than_the_nudged_one(figures):
     random, nudged = (run.flow.phases["instant"].sel(phase="median_best_alignment") for run in figures.values())
     assert random > 1.1 * nudged
 
 
+@pytest.mark.papers
 def test_alignment_is_over_before_the_network_fits(figures):
     for run in figures.values():
         aligned = run.flow.phases["instant"].sel(phase="median_best_alignment")
         assert float(run["loss"].interp(time=aligned)) > 0.45
 
 
+@pytest.mark.papers
 def test_the_loss_converges_to_what_the_noise_leaves(figures):
     # at the aligned network f(mu_k + z) - y = 3 <mu_k, z> + O(z^2), so the loss is 9 alpha^2 / (2 D)
     for run in figures.values():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 import pytest
 import tomlkit
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import flowsim
@@ -104,6 +104,7 @@ def check_round_trip(scenario: flowsim.Scenario, **folder: Any) -> None:
     assert (again.to_dict(), again.to_toml(), again.sha256) == (values, text, scenario.sha256)
 
 
+@settings(max_examples=60)
 @given(scenarios())
 def test_a_scenario_is_read_again_from_its_text_and_its_values(values):
     scenario = flowsim.Scenario(values)
@@ -114,6 +115,7 @@ def test_a_scenario_is_read_again_from_its_text_and_its_values(values):
     assert scenario.replace() == scenario
 
 
+@settings(max_examples=60)
 @given(scenarios(), st.integers(0, 99))
 def test_a_copy_and_a_replacement_are_the_same(values, seed):
     scenario = flowsim.Scenario(values)

@@ -8,7 +8,7 @@ from typing import Any
 import flowsim
 from flowsim.scenario.shipped import shipped
 
-FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 40, 20, 4, 4
+FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 40, 30, 4, 4
 
 
 def reduced(name: str) -> flowsim.Scenario:

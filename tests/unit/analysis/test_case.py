@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -51,7 +53,12 @@ def check_evaluations(result, tree: xr.DataTree) -> None:
             xr.testing.assert_identical(found.drop_vars("snapshot", errors="ignore"), written)
 
 
-@pytest.mark.parametrize("name", shipped())
+def of_an_ablation(name: str) -> list[pytest.MarkDecorator]:
+    """Figures 5 to 9 of Li et al. change one number of Figure 2."""
+    return [pytest.mark.papers] if re.match(r"li_2025/fig[5-9]", name) else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=of_an_ablation(name)) for name in shipped()])
 def test_a_shipped_scenario_is_reopened_as_it_ran(name, tmp_path):
     scenario = reduced(name)
     tree = flowsim.run(scenario, tmp_path / "run.nc", warn=lambda message: None)
