@@ -25,7 +25,9 @@ AS_ASKED = "as the scenario says"
 GOING_OVER = "time+loss"
 #: Operations per evaluation up to which "auto" takes the engine that does not compile for every run: benchmarks/engines.py.
 SMALL = 100_000_000
-COMPILES_ONCE = "the engine's code is compiled once for a machine, a minute or two, not for every run"
+COMPILES_ONCE = (
+    "what a kind of problem needs is compiled once for a machine, ten seconds to a minute, not for every run"
+)
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
 HIGH_ORDER_RTOL = 1e-6
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.

@@ -13,13 +13,27 @@ from ...problem.streams import stream
 from ...scenario import Scenario
 from ..goals import reached_goal
 from ..integrator import Report
-from ..numba.layout import ACCEPTED, EVALUATIONS, FINITE, LOG_LOSS, REACHED, STALLED, TIME, Aims, Data, Network, State
+from ..numba.layout import (
+    ACCEPTED,
+    EVALUATIONS,
+    FINITE,
+    LOG_LOSS,
+    NO_ATTACK,
+    REACHED,
+    STALLED,
+    TIME,
+    Aims,
+    Data,
+    Network,
+    State,
+)
+from ..numba.regime import Regime
 from ..numba.rows import Rows
 from ..numba.tableau import TABLEAUS
 from ..plan import Plan
 from ..snapshot import Snapshot
 from .layout import Method, Pieces, room_for
-from .stepper import descend
+from .stepper import descend_in
 from .supply import Supply
 
 #: What a carry is saved as.
@@ -40,6 +54,7 @@ class DescentIntegrator:
         self._network = Network.of(reduced.problem, plan.coordinates, scenario)._replace(
             kinked=False, square_decay=0.0, cubic_decay=0.0
         )
+        self._kernel = descend_in(Regime(gates=False, attacker=self._network.attack != NO_ATTACK))
         number = np.float32 if scenario.flow.precision == "mixed" else np.float64
         data = Data.of(reduced, _NO_PLANES)
         self._data = data._replace(inputs=cast(Floats, data.inputs.astype(number, copy=False)))
@@ -93,7 +108,7 @@ class DescentIntegrator:
             self._order = epoch, self._drawn(epoch)
         pieces, batch, batch_pieces = self._room
         setting = (self._method, self._network, self._data, self._aims)
-        descend(stop, last, self._order[1], *setting, carry, pieces, batch, batch_pieces)
+        self._kernel(stop, last, self._order[1], *setting, carry, pieces, batch, batch_pieces)
 
     def report(self, carry: State) -> Report:
         clock, counts = carry.clock, carry.counts

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, inf, isfinite, log1p
 
 from ...problem.data.samples import Floats, Integers
-from ..numba.compiled import compiled, entry
+from ..numba.compiled import compiled, entry, specialised
 from ..numba.control import add, all_aligned
-from ..numba.field import evaluate, norm_of
+from ..numba.field import copy, copy_row, evaluate, norm_of
 from ..numba.formulas import log_loss
 from ..numba.layout import (
     ACCEPTED,
@@ -24,10 +25,16 @@ from ..numba.layout import (
     Network,
     State,
 )
+from ..numba.regime import Regime
 from .layout import Method, Pieces
 
 #: A loss of a larger logarithm is no float.
 LARGEST_LOG = 709.0
+
+
+def descend_in(regime: Regime) -> Callable[..., None]:
+    """`descend`, for the problems of a regime; compiled at the first call."""
+    return specialised(descend, regime.constants, regime.name)
 
 
 @entry
@@ -63,12 +70,12 @@ def descend(
         and counts[REACHED] == 0
         and counts[STALLED] == 0
     ):
-        state.y_begin[:] = state.y
+        copy(state.y, state.y_begin)
         add(method.step, state.ahead.reshape(state.y.size), state.y.reshape(state.y.size))
         counts[ACCEPTED] += 1
         clock[TIME] = method.step * counts[ACCEPTED]
         if not _arrive(order, method, network, data, aims, state, pieces, batch, batch_pieces):
-            state.y[:] = state.y_begin
+            copy(state.y_begin, state.y)
             counts[ACCEPTED] -= 1
             clock[TIME] = method.step * counts[ACCEPTED]
             counts[STALLED], counts[FINITE], counts[REACHED] = 1, 0, 0
@@ -155,7 +162,7 @@ def _pick(begin: int, order: Integers, data: Data, batch: Data) -> None:
     share = len(data.targets) / len(batch.targets)
     for place in range(len(batch.targets)):
         i = order[begin + place]
-        batch.inputs[place] = data.inputs[i]
+        copy_row(data.inputs[i], batch.inputs[place])
         batch.targets[place] = data.targets[i]
         batch.weight[place] = share * data.weight[i]
 

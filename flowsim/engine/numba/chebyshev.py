@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import sqrt
 
 from ...problem.data.samples import Floats
-from .compiled import compiled, inlined
-from .field import evaluate, norm_of
+from .compiled import compiled
+from .field import copy, evaluate, norm_of
 from .layout import LENGTH, SPECTRAL, Data, Network, State, Work
+from .regime import WITH_GATES
 
 #: Damping, and what it leaves of the stability interval: INTERVAL (stages^2 - 1).
 DAMPING, INTERVAL = 2.0 / 13.0, 0.65
@@ -28,11 +29,11 @@ PERTURBATION, LINEAR = 1e-8, 1e-3
 STIFF, SOFT = 1.0, 0.5
 
 
-@inlined
+@compiled
 def chebyshev_step(network: Network, data: Data, state: State, work: Work) -> None:
     """Stages of a step from state.y_begin, whose velocity is state.k[0]: the mean velocity into k[1], that at the end into
     k[2], the end itself into work.stage. Shortens the step where it would take too many stages."""
-    if network.kinked:  # with the gates that this step keeps: a jump beside it would pass for a large slope
+    if WITH_GATES:  # with the gates that this step keeps: a jump beside it would pass for a large slope
         evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
     radius = SAFE * spectral_radius(network, data, state, work)
     length = min(state.clock[LENGTH], INTERVAL * (MOST_STAGES * MOST_STAGES - 1) / max(radius, 1e-300))
@@ -48,8 +49,11 @@ def chebyshev_part(length: float, network: Network, data: Data, state: State, wo
     for c in range(len(flat_mean)):
         flat_mean[c] = (flat_end[c] - flat_begin[c]) / length
     evaluate(work.stage, state.k[2], 2, 1.0, network, data, state, work)
-    work.slide_z[1] = 0.5 * (work.slide_z[0] + work.slide_z[2])
-    work.slide_cap[1] = 0.5 * (work.slide_cap[0] + work.slide_cap[2])
+    if WITH_GATES:
+        for force in (work.slide_z, work.slide_cap):
+            for j in range(force.shape[1]):
+                for k in range(force.shape[2]):
+                    force[1, j, k] = 0.5 * (force[0, j, k] + force[2, j, k])
 
 
 @compiled
@@ -58,7 +62,8 @@ def chebyshev_inside(part: float, network: Network, data: Data, state: State, wo
     have to be good to less than 1 where margins are 10^5, and no polynomial over a stiff step gives that."""
     velocity = state.k[2].copy()
     _recur(part * state.clock[LENGTH], network, data, state, work)
-    y[:], state.k[2] = work.stage, velocity
+    copy(work.stage, y)
+    copy(velocity, state.k[2])
 
 
 @compiled
@@ -96,7 +101,7 @@ def _recur(length: float, network: Network, data: Data, state: State, work: Work
         latest, older = older, latest
         t1, t2, d1, d2, c1, c2 = t, t1, d, d1, curve, c1
         b1, b2 = b, b1
-    work.stage[:] = latest
+    copy(latest, work.stage)
 
 
 @compiled

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
+
+from .part import PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., object])
 njit: Any = numba.njit  # its stubs do not know every option
@@ -29,16 +33,24 @@ STAMP = _stamp()
 #: Without Python's lock, and with sums in any order; nan and inf keep their meaning.
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 #: For a function that only compiled code calls.
-INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
+
+#: py_func of a compiled function -> how it is compiled, for copies of it.
+_made: dict[Callable[..., object], Callable[..., Any]] = {}
+#: (py_func, name of a copy) -> the copy
+_copies: dict[tuple[Callable[..., object], str], Any] = {}
+_lock = Lock()
 
 
 def compiled(function: Function) -> Function:
     """A function that other compiled functions call."""
+    _made[function] = compiled
     return cast(Function, njit(**INNER)(function))
 
 
 def inlined(function: Function) -> Function:
-    """The same for one that is called from a single place: put there before it is compiled, which takes half the time."""
+    """The same for one that is put where it is called before that is compiled, so that the loop around it is vectorised."""
+    _made[function] = inlined
     return cast(Function, njit(inline="always", **INNER)(function))
 
 
@@ -48,6 +60,7 @@ def entry(function: Function) -> Function:
     Numba would take it from there while the time of the function's own file stands. What it calls is in other files too, so
     the stamp is made from all of them: those of this engine and of the function's own folder.
     """
+    _made[function] = entry
     try:
         dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
     except RuntimeError:  # no folder that may be written to: then every process compiles for itself
@@ -55,3 +68,26 @@ def entry(function: Function) -> Function:
     home = Path(inspect.getfile(function)).parent
     dispatcher._cache._cache_file._source_stamp = STAMP if home == Path(__file__).parent else _stamp(home)
     return cast(Function, dispatcher)
+
+
+def specialised(function: Function, constants: Mapping[str, bool], name: str) -> Function:
+    """A copy of a compiled function, and of all that it calls, with these values for the constants of its modules.
+
+    What a constant rules out is dropped before it is compiled, and with it what only that calls. A name stands for the same
+    constants in all calls; under it an entry's machine code is kept on disk, beside that of its other copies.
+    """
+    with _lock:
+        return cast(Function, _copy(function, constants, name))
+
+
+def _copy(dispatcher: Any, constants: Mapping[str, bool], name: str) -> Any:
+    function = dispatcher.py_func
+    if (function, name) not in _copies:
+        seen = {**function.__globals__, **constants}
+        copy = FunctionType(function.__code__, seen, function.__name__, function.__defaults__, function.__closure__)
+        copy.__qualname__, copy.__module__ = f"{function.__qualname__}_{name}", function.__module__
+        _copies[function, name] = _made[function](copy)
+        for called in function.__code__.co_names:  # those of fields too: what is not called is not compiled
+            if getattr(seen.get(called), "py_func", None) in _made:
+                seen[called] = _copy(seen[called], constants, name)
+    return _copies[function, name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 
 from ...problem.data.samples import Floats
-from .compiled import compiled, inlined
+from .compiled import compiled
 from .field import dot, norm_of
 from .layout import Aims, Network, State
 from .tableau import Tableau
@@ -68,7 +68,7 @@ def least_size(rtol: float, output: float) -> float:
     return ROUNDING / rtol * output
 
 
-@inlined
+@compiled
 def relative(j: int, before: Floats, after: Floats, change: Floats, least: float, polar: bool) -> float:
     """The size of a change of neuron j, relative to the neuron: angle, log norm and output weight, the largest; nan where
     one is."""

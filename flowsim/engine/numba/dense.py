@@ -10,7 +10,7 @@ from ...problem.data.samples import Floats
 from .clock import by_pair, log_time_of_cubic, slope_of
 from .compiled import compiled
 from .control import add, combine
-from .field import dot, evaluate, norm_of
+from .field import copy, copy_row, dot, evaluate, norm_of
 from .layout import (
     BEGIN,
     BEGIN_LOG_SPEED,
@@ -28,6 +28,7 @@ from .layout import (
     State,
     Work,
 )
+from .regime import WITH_GATES
 from .tableau import Tableau
 
 #: Newton's steps towards an instant of time, how near they come, and where they look first of all.
@@ -54,9 +55,10 @@ def advanced(coefficients: Floats, length: float, k: Floats, y_begin: Floats, y:
 @compiled
 def interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
     advanced(_coefficients(part, tableau), state.clock[LENGTH], state.k, state.y_begin, y)
-    for walk in range(state.counts[WALKS]):
-        if part > state.walk_part[walk]:
-            _walked(walk, part, tableau, state, y[state.walk_row[walk]])
+    if WITH_GATES:
+        for walk in range(state.counts[WALKS]):
+            if part > state.walk_part[walk]:
+                _walked(walk, part, tableau, state, y[state.walk_row[walk]])
 
 
 @compiled
@@ -110,7 +112,7 @@ def rates(part: float, tableau: Tableau) -> Floats:
 @compiled
 def advanced_row(coefficients: Floats, length: float, k: Floats, begin: Floats, row: Floats) -> None:
     """`advanced` for one row: k (stages, r + 2)."""
-    row[:] = begin
+    copy_row(begin, row)
     for stage in range(len(coefficients)):
         if coefficients[stage] != 0.0:
             add(length * coefficients[stage], k[stage], row)
@@ -150,7 +152,8 @@ def look_inside(network: Network, data: Data, tableau: Tableau, state: State, wo
         evaluate(work.stage, work.estimate[0], last, 0.0, network, data, state, work)
         rising, falling = slope_of(work.stage, work.estimate[0], network, data)
         speed[piece], slope[piece] = work.log_speed[last], rising - falling
-    work.outputs[:], work.log_speed[last] = outputs, at_end
+    copy(outputs, work.outputs)
+    work.log_speed[last] = at_end
 
 
 @compiled
@@ -171,12 +174,13 @@ def time_there(
 @compiled
 def settle(begin: int, end: int, y: Floats, network: Network, state: State) -> None:
     """Give back what rounding has taken from sliding neurons and from unit rows, of a range of neurons."""
-    r = y.shape[1] - 2
-    for j in range(begin, end):
-        for k in range(state.slide_count[j]):
-            part = dot(state.basis[j, k], y[j, :r])
-            for c in range(r):
-                y[j, c] -= part * state.basis[j, k, c]
+    if WITH_GATES:
+        r = y.shape[1] - 2
+        for j in range(begin, end):
+            for k in range(state.slide_count[j]):
+                part = dot(state.basis[j, k], y[j, :r])
+                for c in range(r):
+                    y[j, c] -= part * state.basis[j, k, c]
     normalise(begin, end, y, network)
 
 

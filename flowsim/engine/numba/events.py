@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .compiled import compiled, inlined
+from .compiled import compiled
 from .field import dot
 from .gated import ON_PLANE
 from .layout import CANDIDATE, LENGTH, Data, Network, State, Work
@@ -19,7 +19,7 @@ LOOKS = 16
 BISECTIONS = 60
 
 
-@inlined
+@compiled
 def first_events(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
     """The parts of the last step, in (0, 1], at which the first event of each neuron lies, inf without one, in work.where.
 
@@ -42,7 +42,7 @@ def first_events(margin: float, network: Network, data: Data, tableau: Tableau, 
             where[j] = min(where[j], _first_leaving(margin, z, cap, last, tableau.dense))
 
 
-@inlined
+@compiled
 def next_event(
     j: int, walk: int, margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work
 ) -> float:

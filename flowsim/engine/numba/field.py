@@ -7,12 +7,13 @@ neuron that slides along planes with normals x_S moves by the part of P that is 
 from __future__ import annotations
 
 from math import exp, inf, log, sqrt
+from typing import Any
 
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .clock import growth
-from .compiled import compiled, inlined
+from .compiled import compiled
 from .formulas import (
     LEAKY,
     POWER,
@@ -31,7 +32,8 @@ from .formulas import (
     set_scaled_pull,
 )
 from .gated import ON_PLANE, respond, slope_times_pull
-from .layout import EVALUATIONS, L2, LOSS_CLOCK, NO_ATTACK, UPDATES, Data, Network, State, Work
+from .layout import EVALUATIONS, L2, LOSS_CLOCK, UPDATES, Data, Network, State, Work
+from .regime import WITH_ATTACKER, WITH_GATES, WITH_LOSS_CLOCK
 
 #: Velocities below this part of the forces they are made of count as 0.
 RESTING = 1e-12
@@ -47,6 +49,20 @@ def dot(first: Floats, second: Floats) -> float:
     for c in range(len(first)):
         total += first[c] * second[c]
     return total
+
+
+@compiled
+def copy_row(first: Any, second: Any) -> None:
+    """second = first. As an assignment it would bring a message about shapes with it, and Python's text functions for that,
+    which take as long to compile as all steps of a smooth network."""
+    for c in range(len(second)):
+        second[c] = first[c]
+
+
+@compiled
+def copy(first: Any, second: Any) -> None:
+    """The same for arrays of any shape."""
+    copy_row(first.reshape(first.size), second.reshape(first.size))
 
 
 @compiled
@@ -66,7 +82,7 @@ def norm_of(row: Floats) -> float:
     return largest * sqrt(total)
 
 
-@inlined
+@compiled
 def unit(begin: int, end: int, y: Floats, network: Network, data: Data, work: Work) -> None:
     """Direction, norm and ratio v/|w| of a range of neurons, and the factors of their responses in the output."""
     r = work.direction.shape[1]
@@ -91,7 +107,7 @@ def unit(begin: int, end: int, y: Floats, network: Network, data: Data, work: Wo
                 (y[j, r + 1] if network.trained else fixed) / work.norm[j],
             )
             work.output[j] = abs(work.ratio[j]) * work.norm[j]
-            if network.kinked:
+            if WITH_GATES:
                 work.reach[j] = max(1.0, work.size[j] / size) if size > 0.0 else FAR
         if network.homogeneity == 1.0:
             work.factor[j] = work.ratio[j] * work.norm[j] * work.norm[j]
@@ -131,10 +147,10 @@ def evaluate(
     unit(0, len(y), y, network, data, work)
     threshold = min(network.threshold + network.threshold_rate * y[0, y.shape[1] - 2], network.threshold_cap)
     inputs = data.inputs
-    if network.attack != NO_ATTACK:
+    if WITH_ATTACKER:
         _attack(threshold, network, data, work)
         inputs = work.attacked
-    if network.kinked:
+    if WITH_GATES:
         np.dot(work.direction, inputs.T, work.pre)
         work.outputs[:] = 0.0
         for j in range(len(y)):
@@ -159,8 +175,8 @@ def evaluate(
         np.dot(inputs, work.direction.T, work.pre)
         _outputs(threshold, data.noise, network, data, work)
     set_pulls(y, slot, network, data, state, work)
-    if network.kinked:
-        work.pulls[slot] = work.pull
+    if WITH_GATES:
+        copy(work.pull, work.pulls[slot])
         for j in range(len(y)):
             place, width = data.output_index[j], ON_PLANE * work.reach[j]
             strength, threshold, pull = state.strength[place], state.threshold[j], work.pull[place]
@@ -178,7 +194,7 @@ def evaluate(
 @compiled
 def _attack(threshold: float, network: Network, data: Data, work: Work) -> None:
     """Move every sample to where its loss is larger, within the radius; a noisy network is attacked in its mean."""
-    work.attacked[:] = data.inputs
+    copy(data.inputs, work.attacked)
     for _ in range(network.attack_steps):
         np.dot(work.attacked, work.direction.T, work.pre)
         _outputs(threshold, data.noise[:0], network, data, work)
@@ -279,10 +295,10 @@ def respond_alone(j: int, y: Floats, look: float, network: Network, data: Data, 
     )
 
 
-@inlined
+@compiled
 def set_pulls(y: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
     """work.pull, and on the loss clock the rate of time, for the outputs in work.outputs."""
-    if state.counts[LOSS_CLOCK]:
+    if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:
         log_speed = growth(y, network, data) - log_loss(network.loss, work.outputs, data.targets, data.weight)
         work.log_speed[slot] = log_speed
         set_scaled_pull(network.loss, work.outputs, data.targets, data.weight, log_speed, work.pull)
@@ -306,7 +322,7 @@ def velocities(
     start, member, factor = data.member_start, data.member, data.factor
     for j in range(begin, end):
         row, slides = out[j, :r], count[j]
-        row[:] = force[j]
+        copy_row(force[j], row)
         if slides > 0:
             sign = 1.0 if ratio[j] > 0.0 else -1.0
             _project(row, sign, basis[j, :slides], triangle[j], slide_z[j])

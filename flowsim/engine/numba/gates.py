@@ -6,11 +6,11 @@ from math import inf, sqrt
 
 from .chebyshev import chebyshev_part
 from .clock import slope_of
-from .compiled import compiled, inlined
+from .compiled import compiled
 from .control import least_size, relative
 from .dense import densify, interpolate, settle
 from .events import first_events, outside
-from .field import dot, evaluate, norm_of, velocities
+from .field import copy, dot, evaluate, norm_of, velocities
 from .gated import ON_PLANE
 from .layout import (
     BEGIN,
@@ -32,6 +32,7 @@ from .layout import (
     State,
     Work,
 )
+from .regime import WITH_CHEBYSHEV, WITH_LOSS_CLOCK
 from .sliding import resolve
 from .tableau import Tableau
 from .walk import LATE, set_shifted_pulls, walk
@@ -56,7 +57,7 @@ WIDE, APPROACHES, AT_END, BEYOND = 5.0, 3, 2e-3, 5e-4
 BESIDE_OUTPUT = 1e-5
 
 
-@inlined
+@compiled
 def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether an event in the last step has to end it; puts the state and the time there. Neurons whose events the others
     do not see have gone on by themselves, to the end of the step or to that event."""
@@ -67,7 +68,7 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
         for j in range(len(work.size)):  # what is 0 is so beside the neuron at either end of the step
             work.size[j] = max(work.size[j], norm_of(work.stage[j, : len(work.direction[j])]))
     margin, whole = LATE * sqrt(aims.rtol), clock[LENGTH]
-    if tableau.chebyshev and whole * clock[SPECTRAL] > WIDE:
+    if WITH_CHEBYSHEV and tableau.chebyshev and whole * clock[SPECTRAL] > WIDE:
         _approach(margin, network, data, tableau, state, work)
     outputs, pull, ratio = work.outputs.copy(), work.pull.copy(), work.ratio.copy()
     densify(network, data, tableau, state, work)
@@ -84,7 +85,9 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
     if made < whole:
         clock[STEP] = min(clock[STEP], max(AFTER_EVENT * made, SHORTEST_RESTART * whole))
     if part == inf:
-        work.outputs[:], work.pull[:], work.ratio[:] = outputs, pull, ratio
+        copy(outputs, work.outputs)
+        copy(pull, work.pull)
+        copy(ratio, work.ratio)
         if counts[WALKS] > 0:
             set_shifted_pulls(outputs, tableau.stages - 1, network, data, state, work)
         return False
@@ -99,7 +102,7 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
     return True
 
 
-@inlined
+@compiled
 def _approach(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
     """Make a Chebyshev step again, shorter, until its first event is at its end, or is just not met: what the cubic says
     in the middle of a stiff step is too far off."""
@@ -123,7 +126,7 @@ def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Stat
             if held and norm_of(state.y[j, :r]) <= 2.0 * ON_PLANE * work.size[j]:
                 state.y[j, :r] = 0.0  # on every plane at once
     evaluate(state.y, state.ahead, slot, 0.5, network, data, state, work)
-    if state.counts[LOSS_CLOCK]:  # before it turns
+    if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:  # before it turns
         rising, falling = slope_of(state.y, state.ahead, network, data)
         state.clock[END_SLOPE] = rising - falling
     for place in range(min(state.counts[CANDIDATE], CANDIDATES)):
@@ -143,7 +146,7 @@ def turn(network: Network, data: Data, tableau: Tableau, aims: Aims, state: Stat
     settle(0, len(state.y), state.y, network, state)
 
 
-@inlined
+@compiled
 def _put_back(j: int, data: Data, state: State, work: Work) -> None:
     """Onto the planes that a neuron has drifted off so slowly that its gates need not change."""
     r = work.direction.shape[1]
@@ -155,7 +158,7 @@ def _put_back(j: int, data: Data, state: State, work: Work) -> None:
                 state.y[j, c] -= part * x[c]
 
 
-@inlined
+@compiled
 def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, work: Work) -> bool:
     """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
     then for as long."""
@@ -172,7 +175,7 @@ def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, w
     return True
 
 
-@inlined
+@compiled
 def choose_kept(length: float, rtol: float, stiff: bool, network: Network, state: State, work: Work) -> None:
     """Which pairs keep their gate in a step of this length: those whose jump would move the neuron by more than is
     stepped over, and unless it is stiff all of a neuron that slides: a jump that moves it by little may still be more than
@@ -189,7 +192,7 @@ def choose_kept(length: float, rtol: float, stiff: bool, network: Network, state
             work.size[j] = max(norm_of(state.y[j, :r]), BESIDE_OUTPUT * work.output[j])
 
 
-@inlined
+@compiled
 def _leaving(tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether a sliding gate has left [0, 1] at the end of the last step."""
     last, margin, count = tableau.stages - 1, LATE * sqrt(aims.rtol), state.slide_count

@@ -18,8 +18,9 @@ from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
+from .regime import Regime
 from .rows import Rows
-from .stepper import advance, inside, through
+from .stepper import ADVANCE, INSIDE, THROUGH, kernel
 from .tableau import SOLVERS
 
 #: name of integrator.COUNTS -> its place in the state's counts
@@ -30,6 +31,7 @@ COUNTED = {
     "updates": layout.UPDATES,
     "events": layout.EVENTS,
 }
+_NO_INSTANTS, _NOT_STOPPED = np.zeros(0), np.zeros(1, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,11 @@ class NumbaIntegrator:
             SOLVERS[plan.solver],
             Aims.of(scenario, reduced, plan.reading),
         )
+        self._kernel = kernel(Regime.of(self._network, SOLVERS[plan.solver], self._loss_clock))
         self._rows = Rows(problem, self._network)
         self._start = self._rows.first(reduced)
         self._rows.set_time(self._start, plan.origin)
+        self._no_log = Log.empty(0, self._empty().state, 0)
 
     def begin(self) -> Carry:
         carry = self._empty()
@@ -78,14 +82,14 @@ class NumbaIntegrator:
         return self.advance(carry, 0.0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        advance(stop, attempts, *self._setting, carry.state, carry.work)
+        self._ask(ADVANCE, carry, reading=stop, limit=attempts)
         return carry
 
     def fly(self, instants: Floats, limit_steps: int | None, stopped: Booleans) -> Flown:
         carry = self.begin()
         log = Log.empty(len(instants), carry.state, len(self._planes.first))
         limit = np.iinfo(np.int64).max if limit_steps is None else limit_steps
-        count = through(instants, limit, stopped, *self._setting, carry.state, carry.work, log)
+        count = int(self._ask(THROUGH, carry, limit=limit, instants=instants, stopped=stopped, log=log))
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
         sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
         return Flown(
@@ -114,7 +118,7 @@ class NumbaIntegrator:
 
     def at(self, carry: Carry, reading: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
-        log_time = inside(reading, *self._setting, state, carry.work, y)
+        log_time = self._ask(INSIDE, carry, reading=reading, y=y)
         time = _exp(log_time) if self._by_clock else reading
         log10_time = log_time / np.log(10) if self._loss_clock else None
         sliding = self._sliding(state.seen_count, state.seen_plane)
@@ -149,6 +153,32 @@ class NumbaIntegrator:
         for name, array in carry.kept.items():
             array[:] = saved[name]
         return carry
+
+    def _ask(
+        self,
+        task: int,
+        carry: Carry,
+        *,
+        reading: float = 0.0,
+        limit: int = 0,
+        instants: Floats = _NO_INSTANTS,
+        stopped: Booleans = _NOT_STOPPED,
+        y: Floats | None = None,
+        log: Log | None = None,
+    ) -> float:
+        state = carry.state
+        return self._kernel(
+            task,
+            float(reading),
+            int(limit),
+            instants,
+            stopped,
+            *self._setting,
+            state,
+            carry.work,
+            state.y if y is None else y,
+            self._no_log if log is None else log,
+        )
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape

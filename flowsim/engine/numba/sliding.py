@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
-from .compiled import compiled, inlined
-from .field import RESTING, dot, plane_pull, velocities
+from .compiled import compiled
+from .field import RESTING, copy_row, dot, plane_pull, velocities
 from .gated import ON_PLANE
 from .layout import EVENTS, Data, Network, State, Work
 
@@ -52,7 +52,7 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
     velocities(j, j + 1, out, slot, network, data, state, work)
 
 
-@inlined
+@compiled
 def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tuple[Integers, Integers]:
     """(planes that neuron j is on, on which side of each it counts); its gates elsewhere are made to follow the signs."""
     planes, inputs, first, norm = len(data.first), data.inputs, data.first, data.norm
@@ -117,9 +117,11 @@ def _set_basis(j: int, near: Integers, side: Integers, normals: Floats, state: S
     count = len(chosen)
     basis, triangle = _orthonormal(normals, chosen)
     state.slide_count[j] = count
-    state.slide_plane[j, :count] = near[chosen]
-    state.basis[j, :count] = basis
-    state.triangle[j, :count, :count] = triangle
+    for k in range(count):
+        state.slide_plane[j, k] = near[chosen[k]]
+        copy_row(basis[k], state.basis[j, k])
+        for later in range(count):
+            state.triangle[j, k, later] = triangle[k, later]
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from math import exp, inf, isfinite, log, log10
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from ...problem.data.samples import Booleans, Floats
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
-from .compiled import compiled, entry, inlined
+from .compiled import compiled, entry, specialised
 from .control import all_aligned, least_size, relative, step_error
 from .dense import advanced, densify, interpolate, locate, look_inside, normalise, settle, time_there
-from .field import evaluate
+from .field import copy, copy_row, evaluate
 from .formulas import all_right, log_loss
 from .gates import choose_kept, gates_misfit, turn
 from .layout import (
@@ -69,6 +70,7 @@ from .layout import (
     State,
     Work,
 )
+from .regime import WITH_CHEBYSHEV, WITH_GATES, WITH_LOSS_CLOCK, Regime
 from .sliding import resolve
 from .tableau import Solver, Tableau
 
@@ -94,9 +96,41 @@ A_WHILE = 1000.0
 LONG_STEP = 32
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
+#: What a kernel is asked for: a function below.
+ADVANCE, INSIDE, THROUGH = range(3)
+
+
+def kernel(regime: Regime) -> Callable[..., float]:
+    """All of the stepping loop that Python calls, for the problems of a regime; compiled at the first call."""
+    return specialised(_kernel, regime.constants, regime.name)
 
 
 @entry
+def _kernel(
+    task: int,
+    reading: float,
+    limit: int,
+    instants: Floats,
+    stopped: Booleans,
+    network: Network,
+    data: Data,
+    solver: Solver,
+    aims: Aims,
+    state: State,
+    work: Work,
+    y: Floats,
+    log: Log,
+) -> float:
+    """One entry for all tasks: the machine code of each entry has the whole field and all steps once more."""
+    if task == ADVANCE:
+        advance(reading, limit, network, data, solver, aims, state, work)
+        return 0.0
+    if task == INSIDE:
+        return inside(reading, network, data, solver, aims, state, work, y)
+    return float(through(instants, limit, stopped, network, data, solver, aims, state, work, log))
+
+
+@compiled
 def advance(
     stop: float, attempts: int, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work
 ) -> None:
@@ -109,7 +143,7 @@ def advance(
     clock, counts = state.clock, state.counts
     if counts[BEGUN] == 0:
         _begin(network, data, solver.early, aims, state, work)
-    if counts[TURNS]:
+    if WITH_GATES and counts[TURNS]:
         _turn_first(network, data, solver.early, aims, state, work)
     last, most = counts[ACCEPTED] + counts[REJECTED] + attempts, counts[EVALUATIONS] + attempts * LONG_STEP
     while (
@@ -123,7 +157,7 @@ def advance(
         _step(network, data, solver, aims, state, work)
 
 
-@entry
+@compiled
 def through(
     instants: Floats,
     limit: int,
@@ -155,20 +189,22 @@ def through(
                 state,
                 work,
             )
-        count, plane = state.slide_count, state.slide_plane
-        if clock[READING] > instants[place]:
+        within = clock[READING] > instants[place]
+        if within:
             inside(instants[place], network, data, solver, aims, state, work, log.y[place])
-            count, plane = state.seen_count, state.seen_plane
         else:
-            log.y[place] = state.y
-        log.counts[place], log.step[place] = counts, clock[STEP]
-        for j in range(len(log.sliding[place])):
-            for k in range(count[j]):
-                log.sliding[place, j, plane[j, k]] = True
+            copy(state.y, log.y[place])
+        copy(counts, log.counts[place])
+        log.step[place] = clock[STEP]
+        if WITH_GATES:
+            count, plane = (state.seen_count, state.seen_plane) if within else (state.slide_count, state.slide_plane)
+            for j in range(len(log.sliding[place])):
+                for k in range(count[j]):
+                    log.sliding[place, j, plane[j, k]] = True
     return len(instants)
 
 
-@entry
+@compiled
 def inside(
     reading: float, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work, y: Floats
 ) -> float:
@@ -178,26 +214,28 @@ def inside(
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
     log_time = reading * LOG_10 if aims.reading == BY_LOG10_TIME else log(reading)
-    smooth = by_pair(tableau, state, work) or state.counts[PIECED]
-    if not state.counts[LOSS_CLOCK]:
+    if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:
+        smooth = by_pair(tableau, state, work) or state.counts[PIECED]
+        if aims.reading == BY_CLOCK:
+            part = (reading - clock[BEGIN]) / clock[LENGTH]
+            log_time = log_time_inside(part, tableau, state, work)
+            if not smooth:
+                log_time, _ = time_there(part, tableau, network, data, state, work, y)
+        else:
+            part = part_at(log_time, tableau, state, work)
+            if not smooth:
+                part = locate(log_time, part, tableau, network, data, state, work, y)
+    else:
         time = reading if aims.reading == BY_TIME else exp(log_time)
         part = (time - clock[BEGIN]) / clock[LENGTH]
-    elif aims.reading == BY_CLOCK:
-        part = (reading - clock[BEGIN]) / clock[LENGTH]
-        log_time = log_time_inside(part, tableau, state, work)
-        if not smooth:
-            log_time, _ = time_there(part, tableau, network, data, state, work, y)
-    else:
-        part = part_at(log_time, tableau, state, work)
-        if not smooth:
-            part = locate(log_time, part, tableau, network, data, state, work, y)
-    if tableau.chebyshev:
+    if WITH_CHEBYSHEV and tableau.chebyshev:
         chebyshev_inside(part, network, data, state, work, y)
         settle(0, len(y), y, network, state)
     else:
         interpolate(part, tableau, state, y)
         normalise(0, len(y), y, network)
-    _see_sliding(part, state)
+    if WITH_GATES:
+        _see_sliding(part, state)
     state.counts[EVALUATIONS] = evaluations
     return log_time
 
@@ -205,11 +243,13 @@ def inside(
 @compiled
 def _see_sliding(part: float, state: State) -> None:
     """Where neurons slide at a part of the last step."""
-    state.seen_count[:], state.seen_plane[:] = state.begin_count, state.begin_plane
+    copy(state.begin_count, state.seen_count)
+    copy(state.begin_plane, state.seen_plane)
     for walk in range(state.counts[WALKS]):
         if part > state.walk_part[walk]:
             j = state.walk_row[walk]
-            state.seen_count[j], state.seen_plane[j] = state.walk_count[walk], state.walk_plane[walk]
+            state.seen_count[j] = state.walk_count[walk]
+            copy_row(state.walk_plane[walk], state.seen_plane[j])
 
 
 @compiled
@@ -217,13 +257,13 @@ def _method(late: int, solver: Solver) -> Tableau:
     return solver.late if late else solver.early
 
 
-@inlined
+@compiled
 def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """Gates, velocity, loss and first trial step at the start, state.y."""
     slot = tableau.stages - 1
     state.threshold[:] = inf
     evaluate(state.y, state.ahead, slot, 1.0, network, data, state, work)
-    if network.kinked:
+    if WITH_GATES:
         for j in range(len(state.y)):
             resolve(j, state.ahead, slot, network, data, state, work)
         settle(0, len(state.y), state.y, network, state)
@@ -249,29 +289,30 @@ def _rate(aims: Aims, network: Network, state: State, work: Work) -> float:
     return rate
 
 
-@inlined
+@compiled
 def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work) -> None:
     clock, counts = state.clock, state.counts
-    if counts[TURNS]:
+    if WITH_GATES and counts[TURNS]:
         _turn_first(network, data, solver.early, aims, state, work)
-    if counts[GOES_OVER] and counts[SEPARATED]:
+    if WITH_LOSS_CLOCK and counts[GOES_OVER] and counts[SEPARATED]:
         _go_over(network, data, solver.early, aims, state, work)
     clock[LENGTH] = clock[STEP]
     # the end is met exactly, without a sliver of a step before it
     if not counts[LOSS_CLOCK] and clock[TIME] + 1.01 * clock[STEP] >= aims.end:
         clock[LENGTH] = aims.end - clock[TIME]
-    state.y_begin[:] = state.y
-    state.k[0] = state.ahead
+    copy(state.y, state.y_begin)
+    copy(state.ahead, state.k[0])
     clock[BEGIN], counts[DENSE], counts[CANDIDATE], counts[WALKS] = clock[TIME], 0, 0, 0
     clock[BEGIN_LOG_TIME], clock[BEGIN_LOG_SPEED] = clock[LOG_TIME], clock[LOG_SPEED]
     clock[BEGIN_SLOPE] = clock[SPEED_SLOPE]
-    if counts[LOSS_CLOCK] and solver.late.chebyshev and not solver.early.chebyshev:
+    if WITH_CHEBYSHEV and counts[LOSS_CLOCK] and solver.late.chebyshev and not solver.early.chebyshev:
         _choose_method(solver, network, data, state, work)
     tableau = _method(counts[METHOD], solver)
-    if network.kinked:
-        state.begin_count[:], state.begin_plane[:] = state.slide_count, state.slide_plane
+    if WITH_GATES:
+        copy(state.slide_count, state.begin_count)
+        copy(state.slide_plane, state.begin_plane)
         choose_kept(clock[LENGTH], aims.rtol, tableau.chebyshev, network, state, work)
-    if tableau.chebyshev:
+    if WITH_CHEBYSHEV and tableau.chebyshev:
         chebyshev_step(network, data, state, work)
     else:
         for stage in range(1, tableau.stages):
@@ -294,16 +335,18 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     counts[STALLED] = counts[STALLED] or counts[UNSEPARATED]
 
 
-@inlined
+@compiled
 def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     clock, counts, length = state.clock, state.counts, state.clock[LENGTH]
     error = max(error, 1e-10)
     factor = SAFETY * error ** (-NOW / tableau.order) * clock[LAST_ERROR] ** (BEFORE / tableau.order)
     clock[STEP] = length * max(min(factor, FASTEST), SLOWEST)
     clock[LAST_ERROR] = error
-    event = network.kinked and gates_misfit(network, data, tableau, aims, state, work)
+    event = False
+    if WITH_GATES:
+        event = gates_misfit(network, data, tableau, aims, state, work)
     length = clock[LENGTH]
-    if event:
+    if WITH_GATES and event:
         end_speed = work.log_speed[tableau.stages - 1]
         # states within a Chebyshev step come from the gates that it kept, so these stay until the next one begins
         counts[TURNS] = tableau.chebyshev
@@ -319,15 +362,17 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         end = aims.end if not counts[LOSS_CLOCK] else inf
         clock[TIME] = clock[BEGIN] + length if length < end - clock[BEGIN] else end
         advanced(tableau.weights, length, state.k, state.y_begin, state.y)
-        state.ahead[:] = state.k[tableau.stages - 1]
-        for walk in range(counts[WALKS]):
-            j = state.walk_row[walk]
-            state.y[j], state.ahead[j] = work.stage[j], state.walk_k[tableau.stages - 1, walk]
+        copy(state.k[tableau.stages - 1], state.ahead)
+        if WITH_GATES:
+            for walk in range(counts[WALKS]):
+                j = state.walk_row[walk]
+                copy_row(work.stage[j], state.y[j])
+                copy_row(state.walk_k[tableau.stages - 1, walk], state.ahead[j])
         counts[INEXACT] = counts[WALKS] > 0
         settle(0, len(state.y), state.y, network, state)
     counts[ACCEPTED] += 1
     _arrive(network, data, tableau, aims, state, work)
-    if counts[LOSS_CLOCK]:
+    if WITH_LOSS_CLOCK and counts[LOSS_CLOCK]:
         counts[PIECED] = 0
         if not event or counts[TURNS]:
             clock[END_SLOPE] = clock[SPEED_SLOPE]
@@ -346,7 +391,7 @@ def _accept(error: float, network: Network, data: Data, tableau: Tableau, aims: 
         clock[READING] = clock[LOG_TIME] / LOG_10 if counts[LOSS_CLOCK] else log10(clock[FLOW_TIME])
 
 
-@inlined
+@compiled
 def _turn_first(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """Choose the gates at the event that ended the last step, a Chebyshev step."""
     turn(network, data, tableau, aims, state, work)
@@ -354,7 +399,7 @@ def _turn_first(network: Network, data: Data, tableau: Tableau, aims: Aims, stat
     _arrive(network, data, tableau, aims, state, work)
 
 
-@inlined
+@compiled
 def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """From the clock of time to the loss clock, between two steps: what goes by the clock is converted."""
     clock, counts = state.clock, state.counts
@@ -373,7 +418,7 @@ def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: 
         state.hold[j], state.guard[j] = (state.hold[j] - time) / speed, (state.guard[j] - time) / speed
 
 
-@inlined
+@compiled
 def _choose_method(solver: Solver, network: Network, data: Data, state: State, work: Work) -> None:
     """What the next step, from state.y_begin, is made with: the late one while it would be stiff for the early one."""
     clock, counts = state.clock, state.counts
@@ -384,7 +429,8 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
         counts[SINCE] = 0
         if counts[INEXACT]:  # differences will be taken
             evaluate(state.y_begin, state.k[0], 0, 0.0, network, data, state, work)
-            state.ahead[:], counts[INEXACT] = state.k[0], 0
+            copy(state.k[0], state.ahead)
+            counts[INEXACT] = 0
         counts[METHOD] = clock[STEP] * spectral_radius(network, data, state, work) > STIFF
     else:
         counts[SINCE] = counts[SINCE] + 1 if clock[STEP] * clock[SPECTRAL] < SOFT else 0
@@ -393,7 +439,7 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
         counts[METHOD], counts[SINCE], counts[PATIENCE] = 0, 0, 2 * counts[PATIENCE]
 
 
-@inlined
+@compiled
 def _rests(network: Network, data: Data, aims: Aims, state: State, work: Work) -> bool:
     """Whether a loss with samples on the wrong side will fall no further: it falls by less than SETTLED_LOSS, and no
     neuron moves by SETTLED_MOTION of its size, while the time grows e-fold."""
@@ -409,10 +455,11 @@ def _rests(network: Network, data: Data, aims: Aims, state: State, work: Work) -
 @compiled
 def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """What the next step and the goals need to know of the state, which `evaluate` has just seen."""
-    if network.kinked:
+    if WITH_GATES:
         last = tableau.stages - 1
-        work.slide_z[0], work.slide_cap[0] = work.slide_z[last], work.slide_cap[last]
-        work.pulls[0] = work.pull
+        copy(work.slide_z[last], work.slide_z[0])
+        copy(work.slide_cap[last], work.slide_cap[0])
+        copy(work.pull, work.pulls[0])
         # how hard each sample's kink hits, and how far that moves each neuron
         for k in range(len(work.pull)):
             for i in range(len(data.norm)):
@@ -421,7 +468,7 @@ def _arrive(network: Network, data: Data, tableau: Tableau, aims: Aims, state: S
             state.gain[j] = abs(work.ratio[j])
     log_of_loss = log_loss(network.loss, work.outputs, data.targets, data.weight)
     state.clock[LOG_LOSS] = log_of_loss
-    if state.counts[LOSS_CLOCK]:
+    if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:
         state.clock[LOG_SPEED] = growth(state.y, network, data) - log_of_loss
         rising, falling = slope_of(state.y, state.ahead, network, data)
         state.clock[SPEED_SLOPE] = rising - falling

@@ -14,7 +14,7 @@ from .compiled import compiled
 from .control import add, least_size, relative
 from .dense import advanced_row, interpolate_rate, interpolate_row, rates, settle
 from .events import next_event
-from .field import evaluate_row, norm_of, respond_alone, set_pulls
+from .field import copy_row, evaluate_row, norm_of, respond_alone, set_pulls
 from .layout import CANDIDATE, EVENTS, LENGTH, MOST_WALKS, WALKS, Aims, Data, Network, State, Work
 from .sliding import resolve
 from .tableau import Tableau
@@ -77,8 +77,10 @@ def walk(
     if turned:
         settle(j, j + 1, rows, network, state)
         state.walk_row[count] = j
-        state.walk_y[count], state.walk_k[0, count] = rows[j], moved[j]
-        state.walk_count[count], state.walk_plane[count] = state.slide_count[j], state.slide_plane[j]
+        copy_row(rows[j], state.walk_y[count])
+        copy_row(moved[j], state.walk_k[0, count])
+        state.walk_count[count] = state.slide_count[j]
+        copy_row(state.slide_plane[j], state.walk_plane[count])
         state.counts[CANDIDATE] = 0
         error = _go(j, count, network, data, tableau, aims, state, work)
         work.shift[place] += work.share
@@ -86,9 +88,16 @@ def walk(
             state.counts[WALKS] = count + 1
             work.where[j] = next_event(j, count, LATE * sqrt(aims.rtol), network, data, tableau, state, work)
             return True
-    state.gate[j], state.slide_count[j], state.slide_plane[j] = gate, slides, plane
-    state.basis[j, :slides], state.triangle[j, :slides, :slides] = basis, triangle
-    state.counts[EVENTS], work.shift[place], work.stage[j] = events, shift, end
+    copy_row(gate, state.gate[j])
+    state.slide_count[j] = slides
+    copy_row(plane, state.slide_plane[j])
+    for first in range(slides):
+        copy_row(basis[first], state.basis[j, first])
+        for second in range(slides):
+            state.triangle[j, first, second] = triangle[first, second]
+    state.counts[EVENTS] = events
+    copy_row(shift, work.shift[place])
+    copy_row(end, work.stage[j])
     return False
 
 
@@ -110,8 +119,8 @@ def _go(
         look = 1.0 if stage < tableau.stages else 0.0
         evaluate_row(j, rows, moved, stage, look, network, data, state, work)
         if stage >= tableau.stages:
-            work.share[:] = share
-        k[stage] = moved[j]
+            copy_row(share, work.share)
+        copy_row(moved[j], k[stage])
     change = work.estimate[0]
     change[j] = 0.0
     for stage in range(tableau.stages):

@@ -7,13 +7,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from numba.core import caching
+from numba.core.codegen import JITCodeLibrary
 
 from flowsim.engine.numba import compiled
+from flowsim.engine.numba.part import Part
+from flowsim.engine.numba.regime import Regime
 
 FOLDER = Path(compiled.__file__).parent
+
+#: Modules of Python alone; of `tableau` and `layout` compiled code takes numbers and tuples.
+NOT_COMPILED = ("integrator.py", "layout.py", "rows.py", "tableau.py", "compiled.py", "part.py", "__init__.py")
 
 CALLER = """
 from .callee import answer
@@ -41,7 +48,8 @@ def engine(tmp_path):
     package = tmp_path / "engine"
     package.mkdir()
     (package / "__init__.py").touch()
-    shutil.copy(FOLDER / "compiled.py", package)
+    for name in ("compiled.py", "part.py"):
+        shutil.copy(FOLDER / name, package)
     (package / "caller.py").write_text(CALLER)
     code = "from engine.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
 
@@ -75,13 +83,75 @@ def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
     assert len(stamps) == 1 + len(sources) > 15
 
 
-def test_every_entry_is_on_disk_under_the_stamp():
-    from flowsim.engine.numba import stepper
+REGIMES = [Regime(*(bool(number >> bit & 1) for bit in range(4))) for number in range(16)]
 
-    entries = [value for value in vars(stepper).values() if hasattr(value, "_cache") and value._cache.cache_path]
-    assert {entry.__name__ for entry in entries} == {"advance", "through", "inside"}
-    for entry in entries:
-        assert entry._cache._cache_file._source_stamp == compiled.STAMP
+
+def test_every_kernel_is_on_disk_under_the_stamp_and_a_name_of_its_own():
+    from flowsim.engine.numba.stepper import kernel
+
+    files = [kernel(regime)._cache._cache_file for regime in REGIMES]
+    assert {file._source_stamp for file in files} == {compiled.STAMP}
+    assert len({file._index_name for file in files}) == len({file._index_path for file in files}) == len(REGIMES)
+
+
+def test_a_kernel_is_made_once():
+    from flowsim.engine.numba.stepper import kernel
+
+    assert kernel(Regime(gates=False)) is kernel(Regime(gates=False))
+
+
+@pytest.fixture
+def no_disk(monkeypatch):
+    """No folder for machine code that may be written to."""
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+
+
+def test_a_copy_calls_copies_and_leaves_out_what_its_constants_rule_out(monkeypatch, no_disk):
+    made = []
+    monkeypatch.setattr(Part, "finalize", lambda part, whole=Part.finalize: (made.append(part.name), whole(part))[1])
+
+    @compiled.compiled
+    def missing(x: float) -> float:
+        return x.there_is_no_such_thing
+
+    @compiled.compiled
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    def ask(x: float) -> float:
+        if WITH_MORE:  # noqa: F821
+            return never(x)  # noqa: F821
+        return twice(x)  # noqa: F821
+
+    seen = {**globals(), "never": missing, "twice": double, "WITH_MORE": True}
+    asking = compiled.entry(FunctionType(ask.__code__, seen, "ask"))
+    plain = compiled.specialised(asking, {"WITH_MORE": False}, "plain")
+    assert plain(1.5) == 3.0
+    assert [name.rpartition(".")[2] for name in made] == ["double_plain"]
+
+
+def test_what_only_compiled_code_calls_becomes_machine_code_in_its_entry_alone(monkeypatch, no_disk):
+    # the private parts of Numba that part.py takes the place of: with another version, look here first
+    emitted = []
+    whole = JITCodeLibrary._finalize_specific
+    monkeypatch.setattr(
+        JITCodeLibrary, "_finalize_specific", lambda library: (emitted.append(library.name), whole(library))[1]
+    )
+
+    @compiled.compiled
+    def deep(x: float) -> float:
+        return x + 1.0
+
+    @compiled.compiled
+    def middle(x: float) -> float:
+        return 3.0 * deep(x)
+
+    def both(x: float) -> float:
+        return deep(x) + middle(x)
+
+    assert compiled.entry(both)(1.0) == 8.0
+    assert not any("deep" in name or "middle" in name for name in emitted)
+    assert any("both" in name for name in emitted)
 
 
 def test_what_compiled_code_calls_is_of_this_engine_or_of_formulas_that_are_constants():
@@ -89,7 +159,7 @@ def test_what_compiled_code_calls_is_of_this_engine_or_of_formulas_that_are_cons
     taken = {
         line.strip()
         for source in FOLDER.glob("*.py")
-        if source.name not in ("integrator.py", "layout.py", "rows.py", "tableau.py", "compiled.py", "__init__.py")
+        if source.name not in NOT_COMPILED
         for line in re.findall(r"^from \.\.\..*$", source.read_text(), re.MULTILINE)
     }
     kinds = r"from \.\.\.problem\.data\.samples import (Floats|Integers|Booleans)(, (Floats|Integers|Booleans))*"
@@ -98,9 +168,7 @@ def test_what_compiled_code_calls_is_of_this_engine_or_of_formulas_that_are_cons
     }
 
 
-def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(monkeypatch):
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-
+def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(no_disk):
     def double(x: float) -> float:
         return 2.0 * x
 
