@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import exp, inf, isfinite, log1p
 
 from ...problem.data.samples import Floats, Integers
-from ..numba.compiled import compiled, entry, specialised
+from ..numba.compiled import allocating, compiled, entry, specialised
 from ..numba.control import add, all_aligned
 from ..numba.field import copy, copy_row, evaluate, norm_of
 from ..numba.formulas import log_loss
@@ -111,7 +111,7 @@ def _arrive(
     return seen < LARGEST_LOG and _all_finite(state.y) and _all_finite(state.ahead)
 
 
-@compiled
+@allocating
 def _sum(method: Method, network: Network, data: Data, state: State, pieces: Pieces, out: Floats) -> float:
     """The velocity at state.y, into out, and the log of the loss: sums over samples, a piece of them at a time."""
     n, size = len(data.targets), pieces.whole.outputs.shape[1]
@@ -134,7 +134,7 @@ def _sum(method: Method, network: Network, data: Data, state: State, pieces: Pie
     return total
 
 
-@compiled
+@allocating
 def _rows(begin: int, end: int, data: Data) -> Data:
     """Some of the samples, where they are."""
     return Data(

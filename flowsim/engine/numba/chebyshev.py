@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .field import copy, evaluate, norm_of
 from .layout import LENGTH, SPECTRAL, Data, Network, State, Work
 from .regime import WITH_GATES
@@ -56,7 +56,7 @@ def chebyshev_part(length: float, network: Network, data: Data, state: State, wo
                     force[1, j, k] = 0.5 * (force[0, j, k] + force[2, j, k])
 
 
-@compiled
+@allocating
 def chebyshev_inside(part: float, network: Network, data: Data, state: State, work: Work, y: Floats) -> None:
     """The state at a part of the last step, into y, by a step of its own: multipliers go by differences of margins, which
     have to be good to less than 1 where margins are 10^5, and no polynomial over a stiff step gives that."""

@@ -31,7 +31,7 @@ STAMP = _stamp()
 
 
 #: Without Python's lock, and with sums in any order; nan and inf keep their meaning.
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+OPTIONS = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 #: For a function that only compiled code calls.
 INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 
@@ -46,6 +46,12 @@ def compiled(function: Function) -> Function:
     """A function that other compiled functions call."""
     _made[function] = compiled
     return cast(Function, njit(**INNER)(function))
+
+
+def allocating(function: Function) -> Function:
+    """The same for one that makes arrays, or returns them."""
+    _made[function] = allocating
+    return cast(Function, njit(**{**INNER, "_nrt": True})(function))
 
 
 def inlined(function: Function) -> Function:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats
 from .clock import by_pair, log_time_of_cubic, slope_of
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .control import add, combine
 from .field import copy, copy_row, dot, evaluate, norm_of
 from .layout import (
@@ -52,7 +52,7 @@ def advanced(coefficients: Floats, length: float, k: Floats, y_begin: Floats, y:
     add(1.0, y_begin.reshape(y.size), y.reshape(y.size))
 
 
-@compiled
+@allocating
 def interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
     advanced(_coefficients(part, tableau), state.clock[LENGTH], state.k, state.y_begin, y)
     if WITH_GATES:
@@ -61,7 +61,7 @@ def interpolate(part: float, tableau: Tableau, state: State, y: Floats) -> None:
                 _walked(walk, part, tableau, state, y[state.walk_row[walk]])
 
 
-@compiled
+@allocating
 def interpolate_row(j: int, part: float, tableau: Tableau, state: State, y: Floats) -> None:
     """The same for neuron j alone, into its row of y."""
     advanced_row(_coefficients(part, tableau), state.clock[LENGTH], state.k[:, j], state.y_begin[j], y[j])
@@ -70,7 +70,7 @@ def interpolate_row(j: int, part: float, tableau: Tableau, state: State, y: Floa
             _walked(walk, part, tableau, state, y[j])
 
 
-@compiled
+@allocating
 def interpolate_rate(j: int, part: float, tableau: Tableau, state: State, y: Floats) -> None:
     """The velocity of neuron j at a part of the last step, into its row of y."""
     k, inside = state.k[:, j], part
@@ -83,14 +83,14 @@ def interpolate_rate(j: int, part: float, tableau: Tableau, state: State, y: Flo
         add(weights[stage], k[stage], y[j])
 
 
-@compiled
+@allocating
 def _walked(walk: int, part: float, tableau: Tableau, state: State, row: Floats) -> None:
     left = 1.0 - state.walk_part[walk]
     coefficients = _coefficients((part - state.walk_part[walk]) / left, tableau)
     advanced_row(coefficients, left * state.clock[LENGTH], state.walk_k[:, walk], state.walk_y[walk], row)
 
 
-@compiled
+@allocating
 def _coefficients(part: float, tableau: Tableau) -> Floats:
     coefficients = np.zeros(len(tableau.dense))
     for stage in range(len(coefficients)):
@@ -99,7 +99,7 @@ def _coefficients(part: float, tableau: Tableau) -> Floats:
     return coefficients
 
 
-@compiled
+@allocating
 def rates(part: float, tableau: Tableau) -> Floats:
     """The derivatives of dense output's coefficients: what weighs the stages' values of anything to give that inside."""
     weights = np.zeros(len(tableau.dense))
@@ -134,7 +134,7 @@ def locate(
     return part
 
 
-@compiled
+@allocating
 def look_inside(network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
     """Log of dt/ds and its slope at even places of the last step of a pair, where they change by much within it."""
     clock, counts, last = state.clock, state.counts, tableau.stages - 1

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .field import dot
 from .gated import ON_PLANE
 from .layout import CANDIDATE, LENGTH, Data, Network, State, Work
@@ -60,7 +60,7 @@ def next_event(
     return state.walk_part[walk] + part * left
 
 
-@compiled
+@allocating
 def _crossing(
     sign: float, x: Floats, level: float, end: float, begin: Floats, k: Floats, length: float, dense: Floats
 ) -> float:
@@ -96,7 +96,7 @@ def outside(z: float, cap_before: float, cap: float, margin: float) -> bool:
     return z < -slack or cap - z < -slack
 
 
-@compiled
+@allocating
 def _leaving_at(margin: float, z: Floats, cap: Floats, last: int, dense: Floats) -> float:
     """Where in the step a gate first is so, knowing that it is at the end.
 

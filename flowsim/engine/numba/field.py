@@ -13,7 +13,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from .clock import growth
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .formulas import (
     LEAKY,
     POWER,
@@ -49,6 +49,12 @@ def dot(first: Floats, second: Floats) -> float:
     for c in range(len(first)):
         total += first[c] * second[c]
     return total
+
+
+@allocating
+def product(first: Floats, second: Floats, out: Floats) -> None:
+    """The product of two matrices, or of one and a vector, into out."""
+    np.dot(first, second, out)
 
 
 @compiled
@@ -151,7 +157,7 @@ def evaluate(
         _attack(threshold, network, data, work)
         inputs = work.attacked
     if WITH_GATES:
-        np.dot(work.direction, inputs.T, work.pre)
+        product(work.direction, inputs.T, work.pre)
         work.outputs[:] = 0.0
         for j in range(len(y)):
             place, width = data.output_index[j], ON_PLANE * work.reach[j]
@@ -172,7 +178,7 @@ def evaluate(
                 state.counts,
             )
     else:
-        np.dot(inputs, work.direction.T, work.pre)
+        product(inputs, work.direction.T, work.pre)
         _outputs(threshold, data.noise, network, data, work)
     set_pulls(y, slot, network, data, state, work)
     if WITH_GATES:
@@ -181,11 +187,11 @@ def evaluate(
             place, width = data.output_index[j], ON_PLANE * work.reach[j]
             strength, threshold, pull = state.strength[place], state.threshold[j], work.pull[place]
             slope_times_pull(work.pre[j], state.gate[j], strength, threshold, data.norm, width, network.slope, pull)
-        np.dot(work.pre, inputs, work.force)
+        product(work.pre, inputs, work.force)
         velocities(0, len(y), out, slot, network, data, state, work)
     else:
         _pulls(threshold, data.noise, network, data, work)
-        np.dot(work.pre.T, inputs, work.force)
+        product(work.pre.T, inputs, work.force)
         force, ratio = work.force, work.ratio
         move(0, len(y), network, force, force, work.direction, ratio, work.log_norm, work.norm, work.total, out)
     state.counts[EVALUATIONS] += 1
@@ -196,14 +202,14 @@ def _attack(threshold: float, network: Network, data: Data, work: Work) -> None:
     """Move every sample to where its loss is larger, within the radius; a noisy network is attacked in its mean."""
     copy(data.inputs, work.attacked)
     for _ in range(network.attack_steps):
-        np.dot(work.attacked, work.direction.T, work.pre)
+        product(work.attacked, work.direction.T, work.pre)
         _outputs(threshold, data.noise[:0], network, data, work)
         set_ascent(network.loss, work.outputs, data.targets, work.pull)
         _pulls(threshold, data.noise[:0], network, data, work)
         for i in range(len(work.pre)):
             for j in range(work.pre.shape[1]):
                 work.pre[i, j] *= work.factor[j]
-        np.dot(work.pre, work.direction, work.ascent)
+        product(work.pre, work.direction, work.ascent)
         for i in range(len(work.ascent)):
             _climb(data.inputs[i], work.attacked[i], work.ascent[i], data.feature, network)
 
@@ -217,7 +223,7 @@ def _climb(start: Floats, row: Floats, ascent: Floats, feature: Floats, network:
     if size == 0.0:
         return
     for c in range(len(row)):
-        rise = ascent[c] / size if network.attack == L2 else np.sign(ascent[c])
+        rise = ascent[c] / size if network.attack == L2 else _sign(ascent[c])
         ascent[c] = row[c] - start[c] + network.attack_step * rise
     shrink = 1.0
     if network.attack == L2:
@@ -226,6 +232,11 @@ def _climb(start: Floats, row: Floats, ascent: Floats, feature: Floats, network:
     for c in range(len(row)):
         moved = shrink * ascent[c]
         row[c] = start[c] + (moved if network.attack == L2 else min(max(moved, -network.radius), network.radius))
+
+
+@compiled
+def _sign(x: float) -> float:
+    return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else x)
 
 
 @compiled
@@ -266,7 +277,7 @@ def evaluate_row(
     place, width = data.output_index[j], ON_PLANE * work.reach[j]
     strength, threshold, pull = state.strength[place], state.threshold[j], work.pull[place]
     slope_times_pull(work.pre[j], state.gate[j], strength, threshold, data.norm, width, network.slope, pull)
-    np.dot(work.pre[j], data.inputs, work.force[j])
+    product(work.pre[j], data.inputs, work.force[j])
     velocities(j, j + 1, out, slot, network, data, state, work)
     state.counts[UPDATES] += 1
 
@@ -275,7 +286,7 @@ def evaluate_row(
 def respond_alone(j: int, y: Floats, look: float, network: Network, data: Data, state: State, work: Work) -> None:
     """Neuron j's part of its output, from its row of y, into work.share."""
     unit(j, j + 1, y, network, data, work)
-    np.dot(data.inputs, work.direction[j], work.pre[j])
+    product(data.inputs, work.direction[j], work.pre[j])
     work.share[:] = 0.0
     strength, threshold = state.strength[data.output_index[j]], state.threshold[j]
     respond(

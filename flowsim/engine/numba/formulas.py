@@ -11,7 +11,7 @@ import numpy as np
 
 from ...problem.data.samples import Floats, Integers
 from ...problem.networks.tanh import LINEAR_BELOW
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .normal import normal
 
 LEAKY, POWER, TANH, SYMMETRIC = range(4)
@@ -177,7 +177,7 @@ def pull_symmetric(pre: Floats, norm: Floats, threshold: float, spread: float, n
                 row[j] = slope * strength
 
 
-@compiled
+@allocating
 def set_ascent(loss: int, outputs: Floats, targets: Floats, pull: Floats) -> None:
     """pull (k, n) <- dl/df, up to a positive factor for each sample, with which nothing underflows for one output"""
     if loss == CROSS_ENTROPY:

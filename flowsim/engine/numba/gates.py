@@ -6,7 +6,7 @@ from math import inf, sqrt
 
 from .chebyshev import chebyshev_part
 from .clock import slope_of
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .control import least_size, relative
 from .dense import densify, interpolate, settle
 from .events import first_events, outside
@@ -57,7 +57,7 @@ WIDE, APPROACHES, AT_END, BEYOND = 5.0, 3, 2e-3, 5e-4
 BESIDE_OUTPUT = 1e-5
 
 
-@compiled
+@allocating
 def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> bool:
     """Whether an event in the last step has to end it; puts the state and the time there. Neurons whose events the others
     do not see have gone on by themselves, to the end of the step or to that event."""
@@ -102,7 +102,7 @@ def gates_misfit(network: Network, data: Data, tableau: Tableau, aims: Aims, sta
     return True
 
 
-@compiled
+@allocating
 def _approach(margin: float, network: Network, data: Data, tableau: Tableau, state: State, work: Work) -> None:
     """Make a Chebyshev step again, shorter, until its first event is at its end, or is just not met: what the cubic says
     in the middle of a stiff step is too far off."""
@@ -158,7 +158,7 @@ def _put_back(j: int, data: Data, state: State, work: Work) -> None:
                 state.y[j, c] -= part * x[c]
 
 
-@compiled
+@allocating
 def _too_often(j: int, aims: Aims, network: Network, data: Data, state: State, work: Work) -> bool:
     """Whether so many events came while the neuron could move by less than the tolerance that they are Zeno's; holds it
     then for as long."""

@@ -40,7 +40,10 @@ class Part(JITCodeLibrary):
         self._finalized = True
 
     def _optimize_functions(self, module: Any) -> None:
+        """By itself, which is quick; what it calls is not there."""
         module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(module, builder)
 
     def _get_module_for_linking(self) -> Any:
         """Its code, and all that it calls."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...problem.data.samples import Floats, Integers
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .field import RESTING, copy_row, dot, plane_pull, velocities
 from .gated import ON_PLANE
 from .layout import EVENTS, Data, Network, State, Work
@@ -25,7 +25,7 @@ DEPENDENT = 1e-9
 BELOW, ABOVE, ON = range(3)
 
 
-@compiled
+@allocating
 def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state: State, work: Work) -> None:
     """Choose gates and sliding planes of neuron j at its present place, and put its velocity into its row of out.
 
@@ -52,7 +52,7 @@ def resolve(j: int, out: Floats, slot: int, network: Network, data: Data, state:
     velocities(j, j + 1, out, slot, network, data, state, work)
 
 
-@compiled
+@allocating
 def _boundary(j: int, kink: float, data: Data, state: State, work: Work) -> tuple[Integers, Integers]:
     """(planes that neuron j is on, on which side of each it counts); its gates elsewhere are made to follow the signs."""
     planes, inputs, first, norm = len(data.first), data.inputs, data.first, data.norm
@@ -110,7 +110,7 @@ def _set_gates(
             gates[i] = gate
 
 
-@compiled
+@allocating
 def _set_basis(j: int, near: Integers, side: Integers, normals: Floats, state: State) -> None:
     """The sliding planes of neuron j and the QR factors of their normals."""
     chosen = np.flatnonzero(side == ON)[: state.slide_plane.shape[1]]
@@ -124,7 +124,7 @@ def _set_basis(j: int, near: Integers, side: Integers, normals: Floats, state: S
             state.triangle[j, k, later] = triangle[k, later]
 
 
-@compiled
+@allocating
 def _settle_sides(force: Floats, normals: Floats, cap: Floats, side: Integers) -> None:
     """Sides of the planes (ON where the neuron slides) under which every gate fits the velocity it leads to.
 
@@ -157,7 +157,7 @@ def _settle_sides(force: Floats, normals: Floats, cap: Floats, side: Integers) -
             return
 
 
-@compiled
+@allocating
 def _least_norm(
     velocity: Floats, normals: Floats, cap: Floats, side: Integers, attracts: Integers, scale: float
 ) -> None:
@@ -200,7 +200,7 @@ def _least_norm(
             velocity -= z[b] * normals[b]
 
 
-@compiled
+@allocating
 def _descend(
     velocity: Floats, normals: Floats, cap: Floats, side: Integers, attracts: Integers, z: Floats, free: Integers
 ) -> Integers:
@@ -230,7 +230,7 @@ def _descend(
     return free
 
 
-@compiled
+@allocating
 def _solve(normals: Floats, free: Integers, target: Floats) -> Floats:
     """Least-squares coefficients of the target in the free normals."""
     count = len(free)
@@ -245,14 +245,14 @@ def _solve(normals: Floats, free: Integers, target: Floats) -> Floats:
     return z
 
 
-@compiled
+@allocating
 def _independent(normals: Floats, chosen: Integers) -> bool:
     last = len(chosen) - 1
     _, triangle = _orthonormal(normals, chosen)
     return triangle[last, last] > 0.0
 
 
-@compiled
+@allocating
 def _orthonormal(normals: Floats, chosen: Integers) -> tuple[Floats, Floats]:
     """QR factors of the chosen normals: rows of the basis, upper triangle; a dependent one has a 0 on the diagonal."""
     count = len(chosen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf, sqrt
 
 from ...problem.data.samples import Floats
-from .compiled import compiled
+from .compiled import allocating, compiled
 from .control import add, least_size, relative
 from .dense import advanced_row, interpolate_rate, interpolate_row, rates, settle
 from .events import next_event
@@ -28,7 +28,7 @@ LEAST_LEFT, LEAST_NORM = 1e-9, 1e-3
 LATE = 0.03
 
 
-@compiled
+@allocating
 def walk(
     j: int,
     part: float,
@@ -101,7 +101,7 @@ def walk(
     return False
 
 
-@compiled
+@allocating
 def _go(
     j: int, walk: int, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work
 ) -> float:
@@ -130,7 +130,7 @@ def _go(
     return error if error < inf else inf
 
 
-@compiled
+@allocating
 def _set_pulls_inside(part: float, tableau: Tableau, work: Work) -> None:
     """work.pull at a part of the step, from its stages."""
     weights = rates(part, tableau)
@@ -141,7 +141,7 @@ def _set_pulls_inside(part: float, tableau: Tableau, work: Work) -> None:
             add(weights[stage], work.pulls[stage].reshape(flat.size), flat)
 
 
-@compiled
+@allocating
 def _unseen(
     outputs: Floats, network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work
 ) -> bool:
