@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .drive import Run, drive, interrupts
 from .engine import Integrator, Report, going_on, make
+from .engine.compiling import spent
 from .engine.integrator import COUNTS
 from .engine.rest import Rest
 from .observe import Recorder, Trajectory
@@ -33,6 +34,7 @@ class Course:
     def __init__(self, prepared: Prepared):
         self.prepared, self.parts = prepared, prepared.scenario.stages
         self.begun: Begun | None = None
+        self._spent = spent()
         self._earlier: Trajectory | None = None
         self._names: list[str] = []
         self._make(None)
@@ -90,6 +92,10 @@ class Course:
     def save(self) -> xr.Dataset:
         """What a checkpoint holds."""
         return checkpoint.save(self.run, self.integrator, self.begun)
+
+    @property
+    def compile_seconds(self) -> float:
+        return spent() - self._spent
 
     @property
     def report(self) -> Report:

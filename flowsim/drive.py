@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .engine import Integrator, Report, Snapshot
+from .engine.compiling import working
 from .engine.pace import Pace
 from .engine.plan import ENDLESS
 from .engine.rest import Rest
@@ -76,8 +77,8 @@ def drive(
     progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
     stops is always kept. interrupted: as `interrupts` gives it, where the caller has it already.
     """
-    before, begun, pace = run.seconds, wall.monotonic(), Pace()
-    written = begun
+    before, begun, pace = run.seconds, working(), Pace()
+    written = wall.monotonic()
     report = integrator.report(run.carry)
     _keep_due(integrator, scenario, run, recording, report)
     with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
@@ -91,7 +92,7 @@ def drive(
             if run.schedule.every_step and report.steps > previous.steps:
                 _keep(run, recording, integrator.now(run.carry), report)
             _keep_due(integrator, scenario, run, recording, report)
-            run.seconds = before + wall.monotonic() - begun
+            run.seconds = before + working() - begun
             progress(report)
             status = judge(scenario, _as_kept(scenario, report, run, recording), run.seconds, stopping())
             if status is not None:

@@ -17,6 +17,7 @@ import xarray as xr
 from .analysis import phases
 from .drive import CHECKPOINT_SECONDS, interrupts
 from .engine import Plan, make
+from .engine.compiling import spent, working
 from .engine.threads import cores, one_blas_thread
 from .engine.through import fly
 from .errors import FlowsimError
@@ -49,7 +50,7 @@ class Ensemble:
         self.gathered = Gathered.empty(self.scenario, first.setting, first.selection, self.instants)
         self.stopped = np.zeros(1, dtype=np.bool_)
         self.warnings = list(first.plan.warnings)
-        self.before, self._begun = 0.0, wall.monotonic()
+        self.before, self._begun, self._spent = 0.0, working(), spent()
 
     def resume(self, output: str | PathLike[str]) -> None:
         """Take over what is done from an unfinished result of the same ensemble."""
@@ -62,8 +63,12 @@ class Ensemble:
 
     @property
     def seconds(self) -> float:
-        """Wall seconds so far, those of earlier parts included."""
-        return self.before + wall.monotonic() - self._begun
+        """Wall seconds so far without compiling, those of earlier parts included."""
+        return self.before + working() - self._begun
+
+    @property
+    def compile_seconds(self) -> float:
+        return spent() - self._spent
 
     @property
     def threads(self) -> int:
@@ -160,7 +165,7 @@ def _result(ensemble: Ensemble, status: Status) -> xr.DataTree:
     groups = ensemble.gathered.groups(problem.bias)
     root, seconds = layout.with_iterations(groups["/"], scenario), ensemble.seconds
     groups["/"] = root
-    root.attrs = attributes(scenario, _common_plan(ensemble), status, seconds)
+    root.attrs = attributes(scenario, _common_plan(ensemble), status, seconds, ensemble.compile_seconds)
     groups["/phases"] = phases(root)
     groups["/numerics"].attrs = status_attributes(status)
     groups |= layout.taken(scenario, problem)

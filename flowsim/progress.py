@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
 from tqdm import tqdm
 
 from .engine import Report
+from .engine.compiling import telling
 from .scenario import Scenario
 from .scenario.flow import Until
 
@@ -17,6 +22,8 @@ from .scenario.flow import Until
 LARGEST_LOG = 700.0
 #: Powers of ten from here on are written as such on the loss clock.
 FAR = 100.0
+#: Between two looks at the clock while something is compiled.
+CLOCK_SECONDS = 0.25
 #: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
 _FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
 
@@ -28,20 +35,48 @@ def in_notebook() -> bool:
 
 
 class Bar:
-    """What both bars have in common: `begin` stands on it until something is shown."""
+    """What both bars have in common. Inside, it shows what is compiled, too; in a pipe, a line says so."""
 
-    def __init__(self, begin: str):
+    def __init__(self) -> None:
         seen = sys.stderr.isatty() or in_notebook()
         self._bar = tqdm(total=1.0, file=sys.stderr, disable=not seen, bar_format=_FORMAT, unit="", leave=False)
-        self._bar.set_description_str(begin, refresh=True)
+        self._bar.set_description_str("preparing", refresh=True)
+        self._inside = ExitStack()
 
     def __enter__(self) -> Self:
+        self._inside.enter_context(telling(self.compiling))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._inside.close()
         self._bar.close()
+
+    @contextmanager
+    def compiling(self, expected: float, once: bool) -> Iterator[None]:
+        """While this goes on the clock moves; afterwards it begins anew, so that what remains is told by steps alone."""
+        text = f"once for this machine, about {expected:.0f} s" if once else "for this run"
+        if self._bar.disable:
+            if once:
+                self.say(f"compiling {text}")
+            yield
+            return
+        done = Event()
+
+        def tick() -> None:
+            while not done.wait(CLOCK_SECONDS):
+                self._bar.refresh()
+
+        self._draw("compiling", text, 0.0)
+        clock = Thread(target=tick, daemon=True)
+        clock.start()
+        try:
+            yield
+        finally:
+            done.set()
+            clock.join()
+            self._bar.start_t = time.time()
 
     def say(self, message: str) -> None:
         """A line above the bar."""
@@ -60,9 +95,6 @@ class Bar:
 class EnsembleBar(Bar):
     """Shows how many members have ended and how many run."""
 
-    def __init__(self) -> None:
-        super().__init__("preparing")
-
     def show(self, ended: int, running: int, members: int) -> None:
         self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
 
@@ -71,7 +103,7 @@ class ProgressBar(Bar):
     """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
 
     def __init__(self, scenario: Scenario):
-        super().__init__("compiling")
+        super().__init__()
         self._until = _until(scenario)
         self._first_log_loss = math.nan
 

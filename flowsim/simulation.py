@@ -12,6 +12,7 @@ from . import ensemble
 from .analysis import phases
 from .course import Course
 from .engine import Report
+from .engine.compiling import warning
 from .engine.threads import blas_threads
 from .errors import UsageError
 from .evaluation import evaluations
@@ -64,10 +65,10 @@ def _run(
     scenario: Scenario, output: str | PathLike[str] | None, resume: bool, progress: Progress | None, warn: Warn
 ) -> xr.DataTree:
     prepared = Prepared(scenario)
-    for warning in prepared.plan.warnings:
-        warn(warning)
+    for reason in prepared.plan.warnings:
+        warn(reason)
     execute = ensemble.execute if prepared.scenario.is_ensemble else _execute
-    with blas_threads(prepared.reduced.operations):
+    with blas_threads(prepared.reduced.operations), warning(warn):
         return execute(prepared, output, resume, progress, warn)
 
 
@@ -129,7 +130,7 @@ def _result(prepared: Prepared, course: Course, status: Status) -> xr.DataTree:
     root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem.bias)
     root = layout.with_iterations(root, prepared.scenario, trajectory.numerics["steps"])
     clock = course.report.loss_clock_from
-    root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds, clock)
+    root.attrs = attributes(prepared.scenario, prepared.plan, status, course.run.seconds, course.compile_seconds, clock)
     groups = {"/": root, "/phases": phases(root), "/numerics": layout.numerics(trajectory)}
     groups |= layout.groups(trajectory, known)
     groups["/numerics"].attrs = status_attributes(status)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,13 @@ from typing import Any
 # workers share the cores already; BLAS's threads would only wait for one another. Before NumPy is imported
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+ROOT = Path(__file__).parents[1]
+# what is compiled for the tests, and by the processes that they start, is theirs; tests/rounding.py has a folder of its own
+# for each rounding
+os.environ.setdefault("FLOWSIM_CACHE", str(ROOT / "build" / "tests"))
+# also what compiles quickly
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import pytest
 from hypothesis import settings
@@ -25,42 +30,8 @@ settings.register_profile("flowsim", deadline=None, derandomize=True)
 settings.register_profile("drawn", deadline=None)
 settings.load_profile("flowsim")
 
-ROOT = Path(__file__).parents[1]
-#: Where code that JAX compiles for the tests is kept; tests/rounding.py has a folder of its own for each rounding.
-CACHE = Path(os.environ.get("FLOWSIM_TEST_CACHE", ROOT / "build" / "tests"))
 #: Seconds of the suite times cores, with code that is compiled already and from an empty cache: measured on two.
 WARM, COLD = 710, 1100
-
-#: A run, and a flight, of the compiled engine; descent in both of its precisions.
-COMPILED = """
-import flowsim
-scenario = flowsim.loads("[data]\\nsamples = 12\\n[flow]\\nuntil = { time = 1.0 }")
-flowsim.run(scenario)
-flowsim.run_ensemble(scenario, [0])
-for precision in ("float64", "mixed"):
-    descent = {"method": "gradient_descent", "step": 0.1, "iterations": 1, "precision": precision}
-    flowsim.run(flowsim.loads("[data]\\nsamples = 12", overrides={"flow": descent}))
-"""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Compile once, in a process of its own, before any test: the process that compiles may round differently from those
-    that find its code on the disk."""
-    if not hasattr(config, "workerinput"):
-        subprocess.run([sys.executable, "-c", COMPILED], check=True)
-    if not config.option.collectonly:
-        keep_what_jax_compiles()
-
-
-def keep_what_jax_compiles() -> None:
-    """On the disk, for this process: those that tests start, and kill, are to have nothing to do with it."""
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", str(CACHE / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    # with a limit it takes a lock, and several workers may write
-    jax.config.update("jax_compilation_cache_max_size", 2**31)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -49,10 +49,9 @@ class Rounding:
             "NUMBA_CPU_NAME": self.numba,
             # without these, Numba takes the name of the one and the instructions of the other
             "NUMBA_CPU_FEATURES": "",
-            "NUMBA_CACHE_DIR": str(cache / "numba"),
             "NUMBA_NUM_THREADS": threads,
             "XLA_FLAGS": f"--xla_cpu_max_isa={self.xla}",
-            "FLOWSIM_TEST_CACHE": str(cache),
+            "FLOWSIM_CACHE": str(cache),
             **({"NPY_DISABLE_CPU_FEATURES": " ".join(sorted(without))} if without else {}),
         }
 

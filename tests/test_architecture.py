@@ -18,6 +18,7 @@ PACKAGE = Path(flowsim.__file__).parent
 #: A part of the house imports those before it, never those after it.
 ORDER = [
     "errors",
+    "machine",
     "markup",
     "scenario",
     "problem",
@@ -30,6 +31,8 @@ ORDER = [
     "analysis",
     "theory",
     "prepared",
+    "outlook",
+    "warm",
     "course",
     "evaluation",
     "ensemble",

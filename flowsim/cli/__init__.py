@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "the distance between two trajectories, per neuron and over time",
     "transfer": "whether perturbations of one network fool another one",
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
+    "warm": "compile ahead of time, for images of containers and for clusters",
     "schema": "the JSON Schema of a scenario, for editors",
 }
 

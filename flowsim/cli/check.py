@@ -17,12 +17,21 @@ def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
     from ..prepared import Prepared
+    from ..outlook import outlook
 
-    facts = _facts(Prepared(scenario))
+    prepared = Prepared(scenario)
+    expected = outlook(prepared)
+    facts = _facts(prepared)
+    facts |= {
+        "compile_seconds": expected.compiling,
+        "run_seconds": expected.running,
+        "evaluations": expected.evaluations,
+    }
     if scenario.sweep.keys:
-        from ..sweep.outlook import outlook, table
+        from ..sweep.outlook import outlook as of_sweep
+        from ..sweep.outlook import table
 
-        facts["sweep"] = outlook(scenario)
+        facts["sweep"] = of_sweep(scenario)
     if options.json:
         print_json(facts)
     else:
@@ -82,7 +91,17 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         *(f"summarised   {name}: quantiles per cluster, since it would be too large" for name in facts["summarised"]),
         f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept{of_all}, at most",
         f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
+        f"time         {_time(facts)}",
     ]
+
+
+def _time(facts: dict[str, Any]) -> str:
+    """When a run that begins now will end."""
+    compiling, running = facts["compile_seconds"], facts["run_seconds"]
+    first = f"about {compiling:.0f} s to compile" if compiling else "nothing to compile"
+    if compiling and facts["engine"] != "diffrax":
+        first += ", once on this machine"
+    return f"{first}; then of the order of {running:.2g} s, reckoned with {facts['evaluations']:.0f} evaluations"
 
 
 def _data_bytes(problem: Any, reduced: Any) -> int:

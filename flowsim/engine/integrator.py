@@ -56,6 +56,13 @@ class Report:
 class Integrator(Protocol):
     """An initial value problem made ready to step. The carry is opaque to all but the integrator."""
 
+    @property
+    def program(self) -> str:
+        """The name of what has to be compiled, which others may share; "" where it is nothing."""
+
+    def to_compile(self) -> float:
+        """About how many seconds that will take; 0 where it is there."""
+
     def begin(self) -> Any:
         """The carry at time 0."""
 

@@ -24,10 +24,9 @@ AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
 #: Operations per evaluation up to which "auto" takes the engine that does not compile for every run: benchmarks/engines.py.
+#: What is compiled on this machine already is not asked: a scenario is integrated alike wherever it runs.
 SMALL = 100_000_000
-COMPILES_ONCE = (
-    "what a kind of problem needs is compiled once for a machine, ten seconds to a minute, not for every run"
-)
+COMPILES_ONCE = "what it needs is compiled once for a machine, not for every shape"
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
 HIGH_ORDER_RTOL = 1e-6
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.

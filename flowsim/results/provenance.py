@@ -18,9 +18,14 @@ LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "n
 
 
 def attributes(
-    scenario: Scenario, plan: Plan, status: Status, seconds: float, loss_clock_from: float | None = None
+    scenario: Scenario,
+    plan: Plan,
+    status: Status,
+    seconds: float,
+    compiling: float,
+    loss_clock_from: float | None = None,
 ) -> dict[str, Any]:
-    """The root's attributes. loss_clock_from: as in a report."""
+    """The root's attributes. seconds: spent, without those spent compiling. loss_clock_from: as in a report."""
     return {
         **LAYOUT,
         "title": scenario.title,
@@ -41,6 +46,7 @@ def attributes(
         "status_cause": status.cause,
         "status_remedy": status.remedy,
         "wall_time": seconds,
+        "compile_time": compiling,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

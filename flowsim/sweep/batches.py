@@ -11,12 +11,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..errors import FlowsimError
+from ..outlook import evaluations
 from ..prepared import Prepared
 from ..scenario import Scenario, read
 from .plan import Plan, Point
 
-#: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
-EVALUATIONS = 1500
 #: A batch is no more work than this, some seconds, or a single point where that is more …
 BATCH_OPERATIONS = 2e11
 #: … and no more points, or bytes kept, than these …
@@ -88,9 +87,7 @@ def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
             of_evaluation, of_point = _size(scenario)
         except FlowsimError:
             continue
-        flow = scenario.flow
-        count = flow.until.time / flow.step if flow.step and flow.until.time else EVALUATIONS
-        operations.append(of_evaluation * count)
+        operations.append(of_evaluation * evaluations(scenario))
         kept.append(of_point)
     mean = max(len(operations) - 1, 1)
     return Estimate(len(operations) - 1, sum(operations) / mean, sum(kept) / mean)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..outlook import EVALUATIONS
 from ..scenario import Scenario
-from .batches import EVALUATIONS, batches, estimate
+from .batches import batches, estimate
 from .plan import plan, shown
 
 #: Operations that a core is reckoned to do in a second, and the seconds that a point takes beside them.

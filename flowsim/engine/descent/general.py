@@ -54,6 +54,13 @@ class GeneralDescent:
         self._layers, self._attacker = layers_of(reduced), Attacker.of(scenario)
         self._order = -1, np.zeros(0, dtype=np.int64)
 
+    @property
+    def program(self) -> str:
+        return ""
+
+    def to_compile(self) -> float:
+        return 0.0
+
     def begin(self) -> Carry:
         weights = self._reduced.problem.weights
         hidden = np.exp(weights.log_norm)[:, None] * self._reduced.direction

@@ -33,7 +33,7 @@ from ..numba.tableau import TABLEAUS
 from ..plan import Plan
 from ..snapshot import Snapshot
 from .layout import Method, Pieces, room_for
-from .stepper import descend_in
+from .stepper import kernel
 from .supply import Supply
 
 #: What a carry is saved as.
@@ -54,8 +54,9 @@ class DescentIntegrator:
         self._network = Network.of(reduced.problem, plan.coordinates, scenario)._replace(
             kinked=False, square_decay=0.0, cubic_decay=0.0
         )
-        self._kernel = descend_in(Regime(gates=False, attacker=self._network.attack != NO_ATTACK))
-        number = np.float32 if scenario.flow.precision == "mixed" else np.float64
+        mixed = scenario.flow.precision == "mixed"
+        self._kernel = kernel(Regime(gates=False, attacker=self._network.attack != NO_ATTACK), mixed)
+        number = np.float32 if mixed else np.float64
         data = Data.of(reduced, _NO_PLANES)
         self._data = data._replace(inputs=cast(Floats, data.inputs.astype(number, copy=False)))
         self._aims = Aims.of(scenario, reduced)
@@ -106,9 +107,18 @@ class DescentIntegrator:
     def _descend(self, carry: State, stop: float, last: int, epoch: int) -> None:
         if self._method.batch and self._order[0] != epoch:
             self._order = epoch, self._drawn(epoch)
-        pieces, batch, batch_pieces = self._room
+        self._kernel(*self._arguments(carry, stop, last))
+
+    def _arguments(self, carry: State, stop: float, last: int) -> tuple[Any, ...]:
         setting = (self._method, self._network, self._data, self._aims)
-        self._kernel(stop, last, self._order[1], *setting, carry, pieces, batch, batch_pieces)
+        return (stop, last, self._order[1], *setting, carry, *self._room)
+
+    @property
+    def program(self) -> str:
+        return self._kernel.name
+
+    def to_compile(self) -> float:
+        return self._kernel.missing(self._arguments(self._empty(), 0.0, 0))
 
     def report(self, carry: State) -> Report:
         clock, counts = carry.clock, carry.counts

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 from math import exp, inf, isfinite, log1p
 
 from ...problem.data.samples import Floats, Integers
-from ..numba.compiled import allocating, compiled, entry, specialised
+from ..numba.compiled import allocating, compiled, entry
 from ..numba.control import add, all_aligned
 from ..numba.field import copy, copy_row, evaluate, norm_of
 from ..numba.formulas import log_loss
+from ..numba.kernel import Kernel
 from ..numba.layout import (
     ACCEPTED,
     BEGUN,
@@ -32,9 +33,10 @@ from .layout import Method, Pieces
 LARGEST_LOG = 709.0
 
 
-def descend_in(regime: Regime) -> Callable[..., None]:
-    """`descend`, for the problems of a regime; compiled at the first call."""
-    return specialised(descend, regime.constants, regime.name)
+@cache
+def kernel(regime: Regime, mixed: bool) -> Kernel:
+    """`descend`, for the problems of a regime, with products in float32 or in float64."""
+    return Kernel(descend, regime, "mixed" if mixed else "")
 
 
 @entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -13,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 
+from ... import machine
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
+from ..compiling import compiling
 from ..goals import Goals, Watch, reached_goal
 from ..integrator import Report
 from ..plan import GOING_OVER, Plan
@@ -43,6 +46,9 @@ SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
     "kvaerno5": _kvaerno5,
 }
 
+#: The name under which is remembered how long compiling took, about how many processor seconds that is where it was never
+#: measured, and how many are more than what is compiled already takes.
+NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
 #: What the weights of layer l, above the first, are saved as.
 LAYER = "layer_{}"
 
@@ -116,16 +122,37 @@ class DiffraxIntegrator:
         self._watch = Watch(*(jnp.asarray(array) for array in Watch.of(reduced)))
         self._start = self._stepper.coordinates.start(reduced)
 
+    @property
+    def program(self) -> str:
+        return NAME
+
+    def to_compile(self) -> float:
+        return machine.measured().get(NAME, SECONDS)
+
     @_in_float64
     def begin(self) -> Carry:
-        return self._stepper.begin(self._start, self._constants)
+        return self._ready(lambda: self._stepper.begin(self._start, self._constants))
 
     @_in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         if carry.separated:
-            carry = self._later.go_over(carry, self._constants)
+            before = carry
+            carry = self._ready(lambda: self._later.go_over(before, self._constants))
+        return self._advance(carry, stop, attempts)
+
+    def _advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, stop, attempts)
         jax.block_until_ready(carry.time)
+        return carry
+
+    def _ready(self, make: Callable[[], Carry]) -> Carry:
+        """A carry with which stepping can begin: all that its steps need is compiled now."""
+        with compiling(self.to_compile(), once=False):
+            begun = time.thread_time()
+            carry = self._advance(make(), -np.inf, 0)
+            seconds = time.thread_time() - begun
+        if seconds > WORTH_NOTING:
+            machine.remember(NAME, seconds)
         return carry
 
     def _of(self, carry: Carry) -> Stepper:
@@ -214,13 +241,15 @@ class DiffraxIntegrator:
         layers = range(2, len(self._start.upper or ()) + 2)
         upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
         state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
-        time, step = saved["clock"]
+        begun, step = saved["clock"]
         timed = {name: f"times_{name}" for name in Times._fields}
         times = None
         if saved.keys() >= set(timed.values()):
             times = Times(**{name: jnp.asarray(saved[key]) for name, key in timed.items()})
         stepper = self._stepper if times is None else self._later
-        carry = stepper.resume(jnp.asarray(time), jnp.asarray(step), state, self._constants, 0.0, 1.0)
+        carry = self._ready(
+            lambda: stepper.resume(jnp.asarray(begun), jnp.asarray(step), state, self._constants, 0.0, 1.0)
+        )
         first, second, at_smallest = saved["controller"]
         accepted, rejected, spent = saved["counts"]
         fresh, structure = jax.tree.flatten(carry.solver_state)

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
 
+from .kept import Kept
 from .part import PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., object])
 njit: Any = numba.njit  # its stubs do not know every option
 
 
-def _stamp(*others: Path) -> str:
-    """What the compiled code was made from: the text of every module of this engine, of the networks whose constants it
-    has, and of other folders."""
-    engine = Path(__file__).parent
-    folders = (engine, engine.parents[1] / "problem" / "networks", *others)
-    sources = [source for folder in folders for source in sorted(folder.glob("*.py"))]
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-STAMP = _stamp()
-
-
-#: Without Python's lock, and with sums in any order; nan and inf keep their meaning.
+#: Without Python's lock, and with sums in any order; nan and inf keep their meaning. Arrays are the caller's, so that their
+#: references need not be counted: that took half of the time of small problems.
 OPTIONS = {"_nrt": False, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 #: For a function that only compiled code calls.
 INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
@@ -61,18 +48,10 @@ def inlined(function: Function) -> Function:
 
 
 def entry(function: Function) -> Function:
-    """A compiled function that Python calls; its machine code, with all that it calls, is kept on disk.
-
-    Numba would take it from there while the time of the function's own file stands. What it calls is in other files too, so
-    the stamp is made from all of them: those of this engine and of the function's own folder.
-    """
+    """A compiled function that Python calls; its machine code, with all that it calls, is kept on disk."""
     _made[function] = entry
-    try:
-        dispatcher = njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
-    except RuntimeError:  # no folder that may be written to: then every process compiles for itself
-        return cast(Function, njit(no_cfunc_wrapper=True, **OPTIONS)(function))
-    home = Path(inspect.getfile(function)).parent
-    dispatcher._cache._cache_file._source_stamp = STAMP if home == Path(__file__).parent else _stamp(home)
+    dispatcher = njit(no_cfunc_wrapper=True, **OPTIONS)(function)
+    dispatcher._cache = Kept(function)
     return cast(Function, dispatcher)
 
 

@@ -154,7 +154,17 @@ class NumbaIntegrator:
             array[:] = saved[name]
         return carry
 
-    def _ask(
+    @property
+    def program(self) -> str:
+        return self._kernel.name
+
+    def to_compile(self) -> float:
+        return self._kernel.missing(self._arguments(ADVANCE, self._empty()))
+
+    def _ask(self, task: int, carry: Carry, **asked: Any) -> float:
+        return float(self._kernel(*self._arguments(task, carry, **asked)))
+
+    def _arguments(
         self,
         task: int,
         carry: Carry,
@@ -165,9 +175,9 @@ class NumbaIntegrator:
         stopped: Booleans = _NOT_STOPPED,
         y: Floats | None = None,
         log: Log | None = None,
-    ) -> float:
+    ) -> tuple[Any, ...]:
         state = carry.state
-        return self._kernel(
+        return (
             task,
             float(reading),
             int(limit),

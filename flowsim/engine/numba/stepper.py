@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import cache
 from math import exp, inf, isfinite, log, log10
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from ...problem.data.samples import Booleans, Floats
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
-from .compiled import compiled, entry, specialised
+from .compiled import compiled, entry
 from .control import all_aligned, least_size, relative, step_error
 from .dense import advanced, densify, interpolate, locate, look_inside, normalise, settle, time_there
 from .field import copy, copy_row, evaluate
 from .formulas import all_right, log_loss
 from .gates import choose_kept, gates_misfit, turn
+from .kernel import Kernel
 from .layout import (
     ACCEPTED,
     BEGIN,
@@ -100,13 +101,14 @@ STEPS_BETWEEN_LOOKS = 64
 ADVANCE, INSIDE, THROUGH = range(3)
 
 
-def kernel(regime: Regime) -> Callable[..., float]:
-    """All of the stepping loop that Python calls, for the problems of a regime; compiled at the first call."""
-    return specialised(_kernel, regime.constants, regime.name)
+@cache
+def kernel(regime: Regime) -> Kernel:
+    """All of the stepping loop that Python calls, for the problems of a regime."""
+    return Kernel(flow, regime)
 
 
 @entry
-def _kernel(
+def flow(
     task: int,
     reading: float,
     limit: int,

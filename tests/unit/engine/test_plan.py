@@ -37,7 +37,7 @@ def test_a_small_smooth_problem_takes_the_engine_that_does_not_compile_for_every
     assert (found.engine, found.solver, found.coordinates) == ("numba", "dopri5", "polar")
     assert found.reasons[0] == (
         "engine numba: 0.00691 Mflop per evaluation is little; "
-        "what a kind of problem needs is compiled once for a machine, ten seconds to a minute, not for every run"
+        "what it needs is compiled once for a machine, not for every shape"
     )
     assert found.reasons[1] == "solver dopri5: order 5 is cheaper down to rtol = 1e-06"
     assert found.warnings == ()
