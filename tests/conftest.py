@@ -11,18 +11,18 @@ from typing import Any
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import pytest
+from hypothesis import settings
+from support.sweeps import BASE
+
+import flowsim
+
 ROOT = Path(__file__).parents[1]
 # what is compiled for the tests, and by the processes that they start, is theirs; tests/rounding.py has a folder of its own
 # for each rounding
 os.environ.setdefault("FLOWSIM_CACHE", str(ROOT / "build" / "tests"))
 # also what compiles quickly
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-
-import pytest
-from hypothesis import settings
-from support.sweeps import BASE
-
-import flowsim
 
 # machines are noisy, and what is compiled compiles in the first example
 settings.register_profile("flowsim", deadline=None, derandomize=True)

@@ -32,7 +32,7 @@ ORDER = [
     "theory",
     "prepared",
     "outlook",
-    "warm",
+    "warming",
     "course",
     "evaluation",
     "ensemble",

@@ -16,8 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
-    from ..prepared import Prepared
     from ..outlook import outlook
+    from ..prepared import Prepared
 
     prepared = Prepared(scenario)
     expected = outlook(prepared)

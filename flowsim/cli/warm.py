@@ -18,13 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from .. import machine
     from ..errors import UsageError
-    from ..warm import RARE, USUAL, warm
+    from ..machine import VARIABLE, folder, writable
+    from ..warming import RARE, USUAL, warm
 
-    folder = machine.folder()
-    if not machine.writable(folder):
-        raise UsageError(f"{folder}: cannot be written to; {machine.VARIABLE} names another folder")
+    place = folder()
+    if not writable(place):
+        raise UsageError(f"{place}: cannot be written to; {VARIABLE} names another folder")
     names = [*USUAL, *(RARE if options.all else ())]
     took: dict[str, float] = {}
     with tqdm(total=len(names), desc="compiling", unit="kernel", file=sys.stderr, disable=None, leave=False) as bar:
@@ -37,7 +37,7 @@ def execute(options: argparse.Namespace) -> int:
 
         warm(names, told)
     if options.json:
-        print_json({"folder": str(folder), "seconds": took})
+        print_json({"folder": str(place), "seconds": took})
     else:
-        print(folder)
+        print(place)
     return 0

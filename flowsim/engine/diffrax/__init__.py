@@ -6,24 +6,25 @@ What JAX compiles is kept in flowsim's folder on the machine, unless the process
 from __future__ import annotations
 
 import os
+from typing import Any, cast
 
 import jax
 
-from ... import machine
+from ...machine import folder, writable
 
 #: Keeping what compiles faster than this would take as long, in seconds; no more bytes are kept, of those used last.
 QUICK, MOST_KEPT = 0.1, 2**30
 
 
 def _keep_what_is_compiled() -> None:
-    folder = machine.folder() / "jax"
-    if jax.config.jax_compilation_cache_dir is not None or not machine.writable(folder):
+    place, config = folder() / "jax", cast(Any, jax.config)
+    if config.jax_compilation_cache_dir is not None or not writable(place):
         return
-    jax.config.update("jax_compilation_cache_dir", str(folder))
+    config.update("jax_compilation_cache_dir", str(place))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", QUICK)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    jax.config.update("jax_compilation_cache_max_size", MOST_KEPT)
+        config.update("jax_persistent_cache_min_compile_time_secs", QUICK)
+    config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    config.update("jax_compilation_cache_max_size", MOST_KEPT)
 
 
 _keep_what_is_compiled()

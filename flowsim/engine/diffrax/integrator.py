@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 
-from ... import machine
+from ...machine import measured, remember
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..compiling import compiling
@@ -127,7 +127,7 @@ class DiffraxIntegrator:
         return NAME
 
     def to_compile(self) -> float:
-        return machine.measured().get(NAME, SECONDS)
+        return measured().get(NAME, SECONDS)
 
     @_in_float64
     def begin(self) -> Carry:
@@ -152,7 +152,7 @@ class DiffraxIntegrator:
             carry = self._advance(make(), -np.inf, 0)
             seconds = time.thread_time() - begun
         if seconds > WORTH_NOTING:
-            machine.remember(NAME, seconds)
+            remember(NAME, seconds)
         return carry
 
     def _of(self, carry: Carry) -> Stepper:

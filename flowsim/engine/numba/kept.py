@@ -1,8 +1,8 @@
 """The machine code of entries, kept in flowsim's own folder, under a stamp of all that it was made from.
 
-Numba would keep it beside the source, or in a folder of its own, for as long as the entry's own file stays the same. What an
-entry calls is in other files too. This takes the place of private parts of Numba: its version is bounded in pyproject.toml,
-and tests/unit/engine/test_compiled.py says what has to hold.
+Numba would keep it beside the source, or in a folder of its own, for as long as the entry's own file stays the same. What
+an entry calls is in other files too. This takes the place of private parts of Numba: its version is bounded in
+pyproject.toml, and tests/unit/engine/test_compiled.py says what has to hold.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
-from ... import machine
+from ...machine import folder as kept_here
 
 HERE = Path(__file__).parent
 #: Whose constants compiled code has.
@@ -32,7 +32,7 @@ def stamp(home: Path) -> str:
 
 
 def folder() -> Path:
-    return machine.folder() / "numba"
+    return kept_here() / "numba"
 
 
 class _InFolder(_CacheLocator):
@@ -56,7 +56,7 @@ class _InFolder(_CacheLocator):
 
 
 class _Impl(CompileResultCacheImpl):
-    _locator_classes = (_InFolder,)
+    _locator_classes: Any = (_InFolder,)
 
 
 class Kept(FunctionCache):

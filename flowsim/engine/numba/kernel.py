@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any
 
-from ... import machine
+from ...machine import VARIABLE, measured, remember, writable
 from ..compiling import compiling, warn
 from .compiled import specialised
 from .kept import folder
@@ -41,7 +41,7 @@ class Kernel:
     @property
     def _expected(self) -> float:
         needed = (seconds for part, seconds in MORE.items() if getattr(self._regime, part))
-        return machine.measured().get(self.name, PLAIN + sum(needed))
+        return measured().get(self.name, PLAIN + sum(needed))
 
     def _kinds(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(map(self._entry.typeof_pyval, arguments))
@@ -69,15 +69,15 @@ class Kernel:
         if self._entry._cache.unkept:
             warn(
                 f"compiled code cannot be kept ({self._entry._cache.unkept}), so every process compiles it anew, "
-                f"which took {seconds:.0f} s; {machine.VARIABLE} can name another folder"
+                f"which took {seconds:.0f} s; {VARIABLE} can name another folder"
             )
         elif not there:
-            machine.remember(self.name, seconds)
+            remember(self.name, seconds)
 
 
 def _alone(name: str) -> AbstractContextManager[Any]:
     """Held by one process at a time; by all, where nothing can be written."""
-    if not machine.writable(folder()):
+    if not writable(folder()):
         return nullcontext()
     from filelock import FileLock
 

@@ -1,4 +1,4 @@
-"""Compiling ahead of time, for images of containers and for clusters: every kernel of the compiled engine, and who needs it."""
+"""Compiling ahead of time, for images of containers and for clusters: the compiled engine's kernels, and who needs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ATTACK = {"name": "attacked", "attack": {"kind": "fgm", "radius": 0.1}}
 _MIXED = {"precision": "mixed"}
 _ENDLESS = {"loss.kind": "logistic"}
 
-#: name of a kernel -> changes that make TINY need it; first those that scenarios need which leave engine and solver to flowsim
+#: name of a kernel -> changes that make TINY need it. First those of scenarios that leave engine and solver to flowsim.
 USUAL: dict[str, dict[str, Any]] = {
     "flow smooth": {"flow": _FLOW},
     "flow gates": {"flow": _FLOW, **_GATES},
