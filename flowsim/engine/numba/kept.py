@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 #: Whose constants compiled code has.
 NETWORKS = HERE.parents[1] / "problem" / "networks"
 
+#: What reading a file raises that is not there as a whole.
+DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, pickle.UnpicklingError)
+
 
 @cache
 def stamp(home: Path) -> str:
@@ -72,18 +75,22 @@ class Kept(FunctionCache):
         """Whether there is code for arguments of these types, and for this processor."""
         try:
             return self._index_key(kinds, codegen) in self._cache_file._load_index()
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except DAMAGED:
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """None where there is nothing, or something damaged."""
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except DAMAGED:
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
+            try:
+                self._cache_file._load_index()
+            except DAMAGED:
+                self._cache_file.flush()
             super().save_overload(sig, data)
         except OSError as error:
             self.unkept = f"{self.cache_path}: {error.strerror}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,17 +11,29 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
-from numba.core import caching
 from numba.core.codegen import JITCodeLibrary
 
-from flowsim.engine.numba import compiled
+from flowsim import machine
+from flowsim.engine.numba import compiled, kept
 from flowsim.engine.numba.part import Part
 from flowsim.engine.numba.regime import Regime
+from flowsim.engine.numba.stepper import kernel
 
 FOLDER = Path(compiled.__file__).parent
+PACKAGE = FOLDER.parents[1]
 
 #: Modules of Python alone; of `tableau` and `layout` compiled code takes numbers and tuples.
-NOT_COMPILED = ("integrator.py", "layout.py", "rows.py", "tableau.py", "compiled.py", "part.py", "__init__.py")
+NOT_COMPILED = (
+    "integrator.py",
+    "layout.py",
+    "rows.py",
+    "tableau.py",
+    "compiled.py",
+    "part.py",
+    "kept.py",
+    "kernel.py",
+    "__init__.py",
+)
 
 CALLER = """
 from .callee import answer
@@ -43,43 +56,62 @@ def answer() -> float:
 
 @pytest.fixture
 def engine(tmp_path):
-    """A small engine of two files, compiled as flowsim's is; ask(value) rewrites the callee and says what a fresh Python
-    gets and whether its machine code came from the disk."""
-    package = tmp_path / "engine"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    for name in ("compiled.py", "part.py"):
-        shutil.copy(FOLDER / name, package)
-    (package / "caller.py").write_text(CALLER)
-    code = "from engine.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
+    """A small package of the same two folders as flowsim's, compiled as that is; ask(value) rewrites the callee and says
+    what a fresh Python gets and whether its machine code came from the disk."""
+    numba = tmp_path / "package" / "engine" / "numba"
+    numba.mkdir(parents=True)
+    for name in ("compiled.py", "part.py", "kept.py"):
+        shutil.copy(FOLDER / name, numba)
+    shutil.copy(PACKAGE / "machine.py", tmp_path / "package")
+    (numba / "caller.py").write_text(CALLER)
+    code = "from package.engine.numba.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
+    environment = {**os.environ, "FLOWSIM_CACHE": str(tmp_path / "cache")}
 
     def ask(value: float) -> tuple[float, bool]:
-        (package / "callee.py").write_text(CALLEE.format(value=value))
-        child = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        (numba / "callee.py").write_text(CALLEE.format(value=value))
+        child = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
         answer, hits = child.stdout.split()
         return float(answer), bool(int(hits))
 
     return ask
 
 
-def test_code_is_compiled_once_and_anew_when_what_it_calls_has_changed(engine):
+def test_code_is_compiled_once_and_anew_when_what_it_calls_has_changed(engine, tmp_path):
     assert engine(1.0) == (2.0, False)
     assert engine(1.0) == (2.0, True)
     assert engine(5.0) == (6.0, False)
     assert engine(5.0) == (6.0, True)
+    assert engine(1.0) == (2.0, True)  # that of other versions stays
+    assert not list((tmp_path / "package").rglob("*.nb[ic]"))
+
+
+@pytest.mark.parametrize("left", [b"", b"no pickle", slice(0, 1000)], ids=["nothing", "something else", "a part"])
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_what_is_damaged_on_the_disk_is_compiled_anew(left, suffix, engine, tmp_path):
+    engine(1.0)
+    (file,) = (tmp_path / "cache" / "numba").glob(f"*.{suffix}")
+    file.write_bytes(left if isinstance(left, bytes) else file.read_bytes()[left])
+    assert engine(1.0)[0] == 2.0
 
 
 def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
-    networks = FOLDER.parents[1] / "problem" / "networks"
-    for folder, copy in ((FOLDER, "engine/numba"), (networks, "problem/networks")):
+    folders = {FOLDER: "numba", kept.NETWORKS: "networks", PACKAGE / "engine" / "descent": "descent"}
+    for folder, copy in folders.items():
         shutil.copytree(folder, tmp_path / copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "engine/numba/compiled.py"))
-    stamps = {compiled._stamp()}
-    assert stamps == {compiled.STAMP}
+    monkeypatch.setattr(kept, "HERE", tmp_path / "numba")
+    monkeypatch.setattr(kept, "NETWORKS", tmp_path / "networks")
+
+    def stamp() -> str:
+        return kept.stamp.__wrapped__(tmp_path / "descent")
+
+    stamps = {stamp()}
+    assert stamps == {kept.stamp.__wrapped__(tmp_path / "descent")}
     sources = sorted(tmp_path.rglob("*.py"))
     for source in sources:
         source.write_text(source.read_text() + "\n")
-        stamps.add(compiled._stamp())
+        stamps.add(stamp())
     assert len(stamps) == 1 + len(sources) > 15
 
 
@@ -87,23 +119,21 @@ REGIMES = [Regime(*(bool(number >> bit & 1) for bit in range(4))) for number in 
 
 
 def test_every_kernel_is_on_disk_under_the_stamp_and_a_name_of_its_own():
-    from flowsim.engine.numba.stepper import kernel
-
-    files = [kernel(regime)._cache._cache_file for regime in REGIMES]
-    assert {file._source_stamp for file in files} == {compiled.STAMP}
+    caches = [kernel(regime)._entry._cache for regime in REGIMES]
+    files = [cache._cache_file for cache in caches]
+    assert {file._source_stamp for file in files} == {kept.stamp(FOLDER)}
     assert len({file._index_name for file in files}) == len({file._index_path for file in files}) == len(REGIMES)
+    assert {cache.cache_path for cache in caches} == {str(machine.folder() / "numba")}
 
 
 def test_a_kernel_is_made_once():
-    from flowsim.engine.numba.stepper import kernel
-
     assert kernel(Regime(gates=False)) is kernel(Regime(gates=False))
 
 
 @pytest.fixture
 def no_disk(monkeypatch):
     """No folder for machine code that may be written to."""
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setenv("FLOWSIM_CACHE", "/dev/null/nothing")
 
 
 def test_a_copy_calls_copies_and_leaves_out_what_its_constants_rule_out(monkeypatch, no_disk):
