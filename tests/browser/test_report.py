@@ -41,9 +41,10 @@ def rows(values: Any) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
-@pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "tiny", "part"])
+# a page's own cases follow one another: the browser has compiled its scripts
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "tiny", "part"])
 def test_a_page_opens_without_an_error_and_asks_nothing_of_any_network(opened: Opened, name, width, scheme):
     browser = opened(name, width, scheme)
     for _ in range(2):

@@ -42,7 +42,7 @@ def test_six_clusters_agree_with_both_references_while_many_pairs_slide():
     problem, times = clusters(), np.array([0.5, 1.0])
     run = flown(problem, times, rtol=1e-6)
     assert (run.sliding.sum(axis=(1, 2)) >= 30).all()
-    assert apart(run, averaged(problem, times, 2.5e-3, refine=128)) < 1e-6
+    assert apart(run, averaged(problem, times, 3.125e-4, refine=32)) < 1e-6
     rough, fine = (euler(problem, times, step) for step in (1.6e-5, 4e-6))
     assert apart(run, fine) < 1e-5 < apart(run, rough) < 1e-4
 
@@ -72,7 +72,7 @@ def test_solvers_and_coordinates_agree(solver, coordinates):
 @pytest.mark.parametrize("overrides", VARIANTS, ids=str)
 def test_every_network_with_a_kink_agrees_with_the_mean_gates(overrides):
     problem, times = clusters(**overrides), np.array([0.5, 1.0])
-    reference = averaged(problem, times, 6.25e-4, refine=256)
+    reference = averaged(problem, times, 3.125e-4, refine=32)
     for coordinates in ("polar", "cartesian"):
         run = flown(problem, times, rtol=1e-8, coordinates=coordinates)
         assert apart(run, reference) < 5e-6

@@ -101,9 +101,12 @@ def test_there_are_pages_with_examples():
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with everything that a page takes for granted: the quickstart's scenario and result, and SCENARIOS'."""
+    """A folder with everything that a page takes for granted: a scenario like the quickstart, its result, and SCENARIOS'.
+
+    Pages that begin with `flowsim new quickstart` run the quickstart itself."""
     folder = tmp_path_factory.mktemp("examples")
-    (folder / "quickstart.toml").write_text((ROOT / "scenarios/quickstart.toml").read_text())
+    smaller = flowsim.load(ROOT / "scenarios/quickstart.toml", {"data.samples": 90, "model.width": 20})
+    (folder / "quickstart.toml").write_text(smaller.to_toml())
     flowsim.run(flowsim.load(folder / "quickstart.toml"), folder / "quickstart.nc")
     for name, text in SCENARIOS.items():
         (folder / f"{name}.toml").write_text(text)

@@ -198,7 +198,7 @@ def _marks(times: Floats, step: float) -> Integers:
     return marks
 
 
-@njit
+@njit(cache=True)
 def _pull(loss: int, outputs: Floats, targets: Floats, sample_weight: Floats, pull: Floats) -> None:
     """pull_i = -(weight of sample i) l'(f_i, y_i)"""
     for i in range(len(targets)):
@@ -211,7 +211,7 @@ def _pull(loss: int, outputs: Floats, targets: Floats, sample_weight: Floats, pu
             pull[i] = sample_weight[i] * y * math.exp(-y * f)
 
 
-@njit
+@njit(cache=True)
 def _euler(gram, targets, sample_weight, loss, slope, trained, pre, output, step, marks, weight):
     neurons, samples = pre.shape
     window, kept = len(weight) // 2, len(marks)
@@ -259,7 +259,7 @@ def _euler(gram, targets, sample_weight, loss, slope, trained, pre, output, step
     return coefficients, heads, gates, switches
 
 
-@njit
+@njit(cache=True)
 def _advance(gram, pre, change, pull, slope, share, new):
     """new (n,) = pre + change sum_i (gate of i) pull_i gram_i for one neuron."""
     new[:] = pre
@@ -270,7 +270,7 @@ def _advance(gram, pre, change, pull, slope, share, new):
                 new[k] += moved * gram[i, k]
 
 
-@njit
+@njit(cache=True)
 def _forecast(system, state, step, arrival):
     """arrival (m, n): share of the step after which a pair is on its boundary: 0 where it is held there, 1 where an
     explicit step does not take it there. True where something arrives."""
@@ -293,7 +293,7 @@ def _forecast(system, state, step, arrival):
     return arrives
 
 
-@njit
+@njit(cache=True)
 def _hold(gram, size, gains, arrival, held, gate, share, after):
     """Projected Gauss-Seidel for one neuron: gates after arrival that fit the side on which `after` lies, any of [0, 1]
     where after = 0. True when nothing moves by more than rounding of `size`."""
@@ -323,7 +323,7 @@ def _hold(gram, size, gains, arrival, held, gate, share, after):
     return False
 
 
-@njit
+@njit(cache=True)
 def _midpoint(system, state, step, arrival, share, after):
     """One step to (after, head): (whether it converged, head, pull at the midpoint). Gates become those after arrival."""
     gram, targets, sample_weight, loss, slope, trained = system
@@ -355,7 +355,7 @@ def _midpoint(system, state, step, arrival, share, after):
     return False, head, pull
 
 
-@njit
+@njit(cache=True)
 def _step(system, state, step, arrival):
     """Take a step in place, given its forecast; whether its equations were solved."""
     slope = system[4]
@@ -380,7 +380,7 @@ def _step(system, state, step, arrival):
     return done
 
 
-@njit
+@njit(cache=True)
 def _averaged(system, pre, output, step, marks, refine):
     shape = (len(marks), *pre.shape)
     coefficient, gate, held = np.zeros_like(pre), (pre > 0).astype(np.float64), np.zeros(pre.shape, np.bool_)

@@ -143,12 +143,12 @@ def test_a_large_run_makes_a_small_page():
 
 
 def test_a_run_of_many_neurons_and_instants_is_thinned_from_end_to_end():
-    tree = made(samples=4, neurons=1000, clusters=40, instants=1000)
-    found = frames(run_of(tree))
+    run = run_of(made(samples=4, neurons=1000, clusters=40, instants=1000))
+    found = frames(run)
     assert isinstance(found, dict)
     assert len(found["neurons"]) <= NEURONS
     assert (found["at"][0], found["at"][-1]) == (0.0, 10.0)
-    assert run_of(tree).trajectory.sizes["time"] == MAX_INSTANTS
+    assert run.trajectory.sizes["time"] == MAX_INSTANTS
 
 
 @pytest.mark.parametrize(
