@@ -11,6 +11,7 @@ from .analysis.case import Result, reopened
 from .analysis.distance import to_ideal
 from .analysis.kkt import limit_group, without_limit
 from .analysis.robustness import evaluated
+from .engine.threads import blas_threads
 from .errors import UsageError
 from .observe import Setting
 from .scenario import Scenario
@@ -30,7 +31,7 @@ def evaluate(
     seed: the member of an ensemble. progress: called with what is begun.
     Raises ScenarioError for wrong keys, UsageError where nothing is asked for or the result lacks what it takes.
     """
-    with reopened(result, seed) as case:
+    with reopened(result, seed) as case, blas_threads(case.reduced.operations):
         scenario = case.asking({f"evaluate.{key}": value for key, value in (asked or {}).items()})
         say = progress if progress is not None else lambda what: None
         groups = dict(evaluations(scenario, case.setting, case.trajectory, say))

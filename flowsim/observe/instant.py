@@ -9,6 +9,7 @@ from operator import matmul
 import numpy as np
 
 from ..engine import Snapshot, target_cluster
+from ..engine.threads import blas_threads
 from ..problem import Problem, Reduced
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
@@ -69,7 +70,9 @@ class Setting:
     @cached_property
     def decomposition(self) -> Decomposition | None:
         """How neurons decompose into centres and noise; None where the weights do not determine it"""
-        return Decomposition.of(self.reduced)
+        # it may be asked for before a run and within one, and has to round the same
+        with blas_threads(self.reduced.operations):
+            return Decomposition.of(self.reduced)
 
     @property
     def batch(self) -> int:

@@ -86,7 +86,9 @@ class Gathered:
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
         known = layout.coordinates(setting)
-        fixed = {"cluster_label"} | ({"label", "sample_cluster"} if scenario.data.kind == "table" else set())
+        fixed = {"cluster_label", "neuron_output"} | (
+            {"label", "sample_cluster"} if scenario.data.kind == "table" else set()
+        )
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)

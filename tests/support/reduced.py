@@ -5,10 +5,35 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-import flowsim
-from flowsim.scenario.shipped import shipped
+import pytest
 
-FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 40, 30, 4, 4
+import flowsim
+from flowsim.analysis import sphere
+from flowsim.analysis.robustness import certified, exact
+from flowsim.analysis.robustness.attacks import minimal
+from flowsim.scenario.shipped import shipped
+from flowsim.theory import allen_zhu_li_2022, allen_zhu_li_2022_perturbations, evidence
+from flowsim.theory.min_vidal_2025 import robustness
+
+FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 20, 10, 3, 1
+
+
+def draw_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let claims draw and attack few fresh samples, and searches take few steps: a scenario has no keys for these."""
+    monkeypatch.setattr(evidence, "TEST_SAMPLES", 100)
+    for claims in (robustness, allen_zhu_li_2022):
+        monkeypatch.setattr(claims, "ATTACKED", 2)
+    monkeypatch.setattr(allen_zhu_li_2022_perturbations, "SAMPLES", 2)
+    for module, name, few in (
+        (minimal, "RAYS", 2),
+        (minimal, "WALKS", 1),
+        (minimal, "STEPS", 4),
+        (exact, "BOXES", 50),
+        (certified, "HALVINGS", 4),
+        (certified, "MULTIPLIER_HALVINGS", 8),
+        (sphere, "STEPS", 8),
+    ):
+        monkeypatch.setattr(module, name, few)
 
 
 def reduced(name: str) -> flowsim.Scenario:
@@ -25,7 +50,9 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     if data.get("kind") != "digits":
         found["data.dimension"] = min(data["dimension"], FEATURES)
     if "width" in model:
-        found["model.width"] = min(model["width"], NEURONS)
+        # of sparse coding, some quantities are there only where there are as many neurons as features
+        least = found["data.dimension"] if data.get("kind") == "sparse_coding" else clusters
+        found["model.width"] = min(model["width"], max(NEURONS, least))
     if isinstance(raw.get("observe", {}).get("snapshots"), int):
         found["observe.snapshots"] = 3
     return found

@@ -1,6 +1,14 @@
-"""A small scenario, and a [sweep] of six points."""
+"""A small scenario, a [sweep] of six points, and sweeps without Dask."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+import flowsim
+from flowsim.sweep.batches import Estimate, batches
+from flowsim.sweep.flight import fly
+from flowsim.sweep.plan import plan
+from flowsim.sweep.store import Store
 
 BASE = """\
 title = "a small mixture"
@@ -30,3 +38,12 @@ GRID = """\
 "data.noise.total" = [0.1, 0.3]
 seed = [0, 1, 2]
 """
+
+
+def fly_here(scenario: flowsim.Scenario, folder: Path) -> None:
+    """Run the points of a sweep into its folder as a worker would, in this process; no dataset is gathered."""
+    planned = plan(scenario)
+    with Store.open(folder, planned, resume=False, overwrite=False) as store:
+        for batch in batches(planned, store.missing, Estimate(0, 0.0, 0.0), workers=1):
+            store.keep(fly(batch))
+        assert not store.missing, store.manifest.read_text()

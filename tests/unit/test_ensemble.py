@@ -32,6 +32,7 @@ KINDS = {
     "instants spaced logarithmically, no weights": {"observe": {"times": 11, "spacing": "log", "snapshots": "none"}},
     "merged and in the span of the data": {"data__noise": {"total": 0.0}, "data__dimension": 40},
     "clusters drawn, labels flipped": {"data__balanced": False, "data__label_noise": 0.25},
+    "an output for every cluster": {"data__supervision": "cluster", "loss__kind": "cross_entropy", "model__width": 8},
     "some polar, some cartesian": {"init__balanced": False, "data__dimension": 4, "init__scale": 0.1},
 }
 

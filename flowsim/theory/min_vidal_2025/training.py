@@ -146,7 +146,10 @@ def _growth(training: Training) -> float:
     inside = training.during(training.t1, training.last)
     if inside.sum() < 2:
         raise NotApplicable("fewer than two instants were kept between t_1 and T* (see observe.times)")
-    found = rates(training.log_cluster_mass[inside], training.times[inside])
+    log_mass = training.log_cluster_mass[inside]
+    if np.isneginf(log_mass).any():
+        raise NotApplicable("the mass of a cluster is 0, which does not grow")
+    found = rates(log_mass, training.times[inside])
     return float(np.abs(found - 1).max()) / training.mixture.small
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
-from support.reduced import reduced
+from support.reduced import draw_little, reduced
+from support.sweeps import fly_here
 
 import flowsim
+from flowsim.engine import Snapshot
+from flowsim.observe import OBSERVABLES
 from flowsim.problem import reduce
 from flowsim.scenario.shipped import shipped
 from flowsim.sweep import sweep
@@ -21,6 +25,11 @@ AGAIN = {
     "limit": flowsim.limit,
     "claims": evaluate,
 }
+#: What is evaluated of scenarios that ask for nothing; of those that keep no weights, what shows in a trajectory.
+CHEAP = {"robustness": {"radii": [0.1], "samples": 2, "steps": 2, "attacks": ["pgd"]}}
+OF_TRAJECTORY = {"claims": ["min_vidal_2025"]}
+#: Another seed than any shipped scenario has.
+OTHER = 77
 
 
 def same(one, other) -> None:
@@ -42,6 +51,13 @@ def check_problem(found, scenario) -> None:
     same(found.reduced.direction, again.direction)
 
 
+def check_weights(found: Snapshot, expected: Snapshot) -> None:
+    for name in ("time", "direction", "log_norm", "output_sign", "output_log"):
+        same(getattr(found, name), getattr(expected, name))
+    for layer, other in zip(found.upper, expected.upper, strict=True):
+        same(layer, other)
+
+
 def check_evaluations(result, tree: xr.DataTree) -> None:
     """That evaluating the result again gives what the run wrote."""
     for name, group in tree.children.items():
@@ -53,21 +69,118 @@ def check_evaluations(result, tree: xr.DataTree) -> None:
             xr.testing.assert_identical(found.drop_vars("snapshot", errors="ignore"), written)
 
 
+class Roads:
+    """Ways back to the run of a scenario with another seed than its own, and what each of them must find."""
+
+    def __init__(self, scenario: flowsim.Scenario):
+        self.single = scenario.replace({"sweep": None})
+        self.copy = self.single.model_copy(update={"seed": OTHER})
+        self.written = {key: value for key, value in self.copy.to_dict().get("evaluate", {}).items() if value}
+        self.tree = run(self.copy)
+        self.case = flowsim.reopen(self.tree)
+        self.evaluated = self.evaluate(self.case)
+
+    def by_copy(self) -> None:
+        assert self.case.scenario.model_dump() == self.copy.model_dump()
+        check_problem(self.case, self.copy)
+        for name in self.written:
+            xr.testing.assert_identical(self.evaluated[name], self.tree[name].to_dataset(inherit=False))
+
+    def by_point(self, folder: Path) -> None:
+        fly_here(self.single.replace({"sweep": {"grid": {"seed": [self.single.seed, OTHER]}}}), folder)
+        found = flowsim.reopen(folder, point={"seed": OTHER})
+        assert found.scenario.model_dump() == self.copy.model_dump()
+        for name in self.written:
+            xr.testing.assert_identical(found.tree[name].to_dataset(inherit=False), self.evaluated[name])
+        self.check(found, self.case)
+
+    def by_member(self) -> None:
+        """Where there are no ensembles of such scenarios, the reason is told."""
+        refused = refused_to_ensembles(self.single)
+        if "seed" in refused:
+            assert re.match("a run in stages is of a single seed|an ensemble is not for model.kind", refused["seed"])
+            with pytest.raises(flowsim.UsageError, match=f"a single run, of seed {OTHER}; leave the seed out"):
+                flowsim.reopen(self.tree, seed=self.single.seed)
+            return
+        # the grids of an open end and of an ensemble are not the same
+        end = {"flow.until": {"time": 1e4}} if "flow.until" in refused else {}
+        followed = sorted(OBSERVABLES.keys() & self.tree.data_vars.keys())
+        changes = {"seed": [self.single.seed, OTHER], "evaluate": None, "observe.variables": followed, **end}
+        together = self.single.replace(changes)
+        alone = flowsim.reopen(run(together.members[1])) if end else self.case
+        self.check(flowsim.reopen(run(together), seed=OTHER), alone)
+
+    def by_stage(self) -> None:
+        """Each is as the run of the stages up to it."""
+        for count, stage in enumerate(self.copy.stage, start=1):
+            case = flowsim.reopen(self.tree, stage=stage.name)
+            check_problem(case, self.copy)
+            until = self.case
+            if count < len(self.copy.stage):
+                until = flowsim.reopen(run(self.copy.model_copy(update={"stage": self.copy.stage[:count]})))
+            check_weights(case.weights[-1], until.weights[-1])
+            xr.testing.assert_identical(flowsim.robustness(case), flowsim.robustness(until))
+
+    def evaluate(self, case: flowsim.Case) -> dict[str, xr.Dataset]:
+        cheap = CHEAP if "snapshot" in case.trajectory.dims else OF_TRAJECTORY
+        groups = flowsim.evaluate(case, self.written or cheap).children.items()
+        return {
+            name: group.to_dataset(inherit=False).drop_vars(["snapshot", "seed"], errors="ignore")
+            for name, group in groups
+        }
+
+    def check(self, found: flowsim.Case, expected: flowsim.Case) -> None:
+        """That another road leads to the same run."""
+        assert found.seed == OTHER
+        check_problem(found, self.copy)
+        trajectory = found.trajectory.drop_vars("seed", errors="ignore")
+        assert trajectory.variables.keys() == expected.trajectory.variables.keys()
+        for name, variable in trajectory.variables.items():
+            same(variable.values, expected.trajectory[name].values)
+        if "snapshot" in expected.trajectory.dims:
+            check_weights(found.weights, expected.weights)
+        wanted = self.evaluated if expected is self.case else self.evaluate(expected)
+        again = self.evaluate(found)
+        assert again.keys() == wanted.keys()
+        for name, group in again.items():
+            xr.testing.assert_identical(group, wanted[name])
+
+
+def run(scenario: flowsim.Scenario, output: Path | None = None) -> xr.DataTree:
+    tree = flowsim.run(scenario, output, warn=lambda message: None)
+    assert tree.attrs["status"] == "done"
+    return tree
+
+
+def refused_to_ensembles(scenario: flowsim.Scenario) -> dict[str, str]:
+    """Key -> why a scenario that has it cannot be that of an ensemble."""
+    try:
+        scenario.replace({"seed": [scenario.seed, OTHER]})
+    except flowsim.ScenarioError as error:
+        return {issue.key: issue.message for issue in error.issues}
+    return {}
+
+
 def of_an_ablation(name: str) -> list[pytest.MarkDecorator]:
     """Figures 5 to 9 of Li et al. change one number of Figure 2."""
     return [pytest.mark.papers] if re.match(r"li_2025/fig[5-9]", name) else []
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=of_an_ablation(name)) for name in shipped()])
-def test_a_shipped_scenario_is_reopened_as_it_ran(name, tmp_path):
+def test_a_shipped_scenario_is_reopened_as_it_ran(name, tmp_path, monkeypatch):
+    draw_little(monkeypatch)
     scenario = reduced(name)
-    tree = flowsim.run(scenario, tmp_path / "run.nc", warn=lambda message: None)
-    assert tree.attrs["status"] == "done"
+    tree = run(scenario, tmp_path / "run.nc")
     with flowsim.reopen(tmp_path / "run.nc") as case:
         assert case.scenario == scenario or case.scenario.model_dump() == scenario.model_dump()
         check_problem(case, scenario)
         xr.testing.assert_identical(case.trajectory.load(), tree.to_dataset(inherit=False))
         check_evaluations(case, tree)
+    roads = Roads(scenario)
+    roads.by_copy()
+    roads.by_point(tmp_path / "sweep")
+    roads.by_member()
+    roads.by_stage()
 
 
 def test_of_a_tree_in_memory_it_is_the_same(small):

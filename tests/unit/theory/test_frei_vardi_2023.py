@@ -82,3 +82,14 @@ def test_what_a_run_is_outside_of_is_named():
     said = unmet(evidence("k4", **few))
     for words in ("|mu| = sqrt(d) = 20, not 50", "sigma <= 1, not 1.5", "n >= k ln(d)^2 = 143.6, not 40"):
         assert words in said
+
+
+def test_what_no_robust_network_withstands_is_infinitely_farther_than_it():
+    """With so much noise the network of Theorem 4.1 is wrong on many fresh samples, whose certified radius is 0."""
+    noisy = {"data.noise.per_coordinate": 1.5, "data.dimension": 24, "data.samples": 16, "model.width": 10}
+    scenario = flowsim.load(find("frei_vardi_2023/sphere"), {**noisy, "flow.until": {"log10_loss": -30.0}})
+    claims = flowsim.run(scenario, warn=lambda message: None)["claims"]
+    measured = claims["measured"].sel(
+        claim=["frei_vardi_2023.theorem_4_1.radius", "frei_vardi_2023.theorem_4_2.not_robust"]
+    )
+    assert measured.values.tolist() == [0, math.inf]

@@ -232,6 +232,13 @@ def test_too_few_neurons_leave_a_region_empty():
     assert found["assumption_2.regions"] == ("outside the assumptions", 0.0)
 
 
+def test_of_a_region_that_is_empty_no_mass_grows():
+    """With so much noise the bound on masses is void, and T* comes all the same."""
+    evidence = other(model__width=3, data__noise={"total": 1.0}, flow__until={"time": 20.0})
+    row = held_against(CLAIMS, ["min_vidal_2025.lemma_13.rate"], evidence)
+    assert str(row["note"].item()) == "the mass of a cluster is 0, which does not grow"
+
+
 def test_noise_turns_neurons_that_begin_near_a_boundary():
     start = {"shape": "gaussian", "scale": 1e-32}
     noise = {"data__noise": {"total": 2.0}, "data__dimension": 40, "data__samples": 16}
