@@ -8,14 +8,16 @@ from typing import Any
 import xarray as xr
 
 from .analysis.case import Result, reopened
-from .analysis.distance import to_ideal
+from .analysis.distance import ideal_of, to_ideal
 from .analysis.kkt import limit_group, without_limit
+from .analysis.robustness import check as check_robustness
 from .analysis.robustness import evaluated
 from .engine.threads import blas_threads
 from .errors import UsageError
 from .observe import Setting
+from .problem import Problem
 from .scenario import Scenario
-from .theory import CLAIMS, Evidence, evidence_of, held_against
+from .theory import CLAIMS, Evidence, evidence_of, followed, held_against
 from .theory.evidence import NotApplicable
 
 #: Told what is being done.
@@ -38,6 +40,16 @@ def evaluate(
     if not groups:
         raise UsageError(f"nothing is asked for; the keys of [evaluate] are {', '.join(EVALUATIONS)}")
     return xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+
+
+def check(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where something is asked for that the problem does not have."""
+    if scenario.evaluate.distance is not None:
+        try:
+            ideal_of(scenario, problem)
+        except UsageError as error:
+            raise scenario.error(("evaluate.distance", str(error))) from None
+    check_robustness(scenario, problem)
 
 
 def evaluations(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> Iterator[tuple[str, xr.Dataset]]:
@@ -80,3 +92,5 @@ EVALUATIONS: dict[str, Callable[[Evidence, Say], xr.Dataset]] = {
     "limit": _limit,
     "robustness": _robustness,
 }
+
+__all__ = ["EVALUATIONS", "Say", "check", "evaluate", "evaluations", "followed"]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .analysis import robustness
-from .analysis.distance import ideal_of
 from .engine import Plan, choose
-from .errors import ScenarioError, UsageError
+from .errors import ScenarioError
 from .observe import Selection, Setting, kkt
 from .problem import Problem, Reduced, build, reduce
 from .scenario import Scenario
-from .theory import followed
 
 
 class Prepared:
@@ -27,12 +24,13 @@ class Prepared:
         member = scenario.members[0]
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
-        if scenario.evaluate.distance is not None:
-            try:
-                ideal_of(member, self.problem)
-            except UsageError as error:
-                raise scenario.error(("evaluate.distance", str(error))) from None
-        robustness.check(member, self.problem)
+        also: tuple[str, ...] = ()
+        if scenario.evaluate.anything:
+            # attacks, papers and optimisers, which other runs do without
+            from . import evaluation
+
+            evaluation.check(member, self.problem)
+            also = evaluation.followed(scenario)
         kkt.check(scenario, self.problem)
         self.reduced: Reduced = reduce(
             self.problem,
@@ -43,9 +41,7 @@ class Prepared:
         self.plans: tuple[Plan, ...] = tuple(_plans(member, self.reduced))
         self.plan: Plan = _joined(member, self.plans)
         self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
-        self.selection: Selection = (
-            sibling.selection if sibling else Selection.of(scenario, self.setting, also=followed(scenario))
-        )
+        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting, also)
 
 
 def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:

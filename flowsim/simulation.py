@@ -15,7 +15,6 @@ from .engine import Report
 from .engine.compiling import warning
 from .engine.threads import blas_threads
 from .errors import UsageError
-from .evaluation import evaluations
 from .prepared import Prepared
 from .problem import Data, Weights, with_given
 from .progress import bar_of, in_notebook
@@ -108,8 +107,9 @@ def _execute(
     tree = _result(prepared, course, status)
     if output is not None:
         write(tree, output)
-    if status.exit_code:
+    if status.exit_code or not scenario.evaluate.anything:
         return tree
+    from .evaluation import evaluations
 
     def report_evaluation(what: str) -> None:
         if progress is not None:

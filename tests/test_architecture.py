@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,11 @@ ORDER = [
     "results",
     "analysis",
     "theory",
+    "evaluation",
     "prepared",
     "outlook",
     "warming",
     "course",
-    "evaluation",
     "ensemble",
     "progress",
     "simulation",
@@ -122,11 +123,14 @@ def test_only_the_jax_engine_imports_jax():
             assert not used & JAX, file
 
 
-def loaded_after(code: str) -> set[str]:
-    """The top-level modules that a fresh Python has loaded after this code."""
-    report = "import sys, json; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+def loaded_after(code: str, *arguments: str) -> set[str]:
+    """The modules that a fresh Python with these arguments has loaded after this code."""
+    report = "import sys, json; print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"
     child = subprocess.run(
-        [sys.executable, "-W", "error", "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-c", f"{code}\n{report}", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(json.loads(child.stdout.splitlines()[-1]))
 
@@ -185,6 +189,54 @@ def test_a_run_by_numba_loads_no_other_engine():
     loaded = loaded_after(f'import flowsim\nflowsim.run(flowsim.loads("{text}"))')
     assert "numba" in loaded
     assert not loaded & JAX
+
+
+#: What a run of the quickstart has no use for: it takes no attacks, no claims, no sparse data and no optimiser.
+NEEDLESS = {
+    *JAX,
+    "dask",
+    "distributed",
+    "matplotlib",
+    "plotly",
+    "rich",
+    "sklearn",
+    "flowsim.analysis.case",
+    "flowsim.analysis.kkt",
+    "flowsim.analysis.robustness",
+    "flowsim.engine.descent",
+    "flowsim.engine.diffrax",
+    "flowsim.evaluation",
+    "flowsim.sweep",
+    "flowsim.theory",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.spatial",
+    "scipy.stats",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded_by_the_quickstart(tmp_path_factory) -> set[str]:
+    output = tmp_path_factory.mktemp("quickstart") / "run.nc"
+    quickstart = PACKAGE.parent / "scenarios" / "quickstart.toml"
+    return loaded_after("from flowsim.cli import main\nassert main() == 0", "run", str(quickstart), "-o", str(output))
+
+
+def test_the_quickstart_loads_what_it_needs_only(loaded_by_the_quickstart):
+    assert {"numba", "netCDF4", "flowsim.engine.numba"} <= loaded_by_the_quickstart
+    assert not loaded_by_the_quickstart & NEEDLESS
+
+
+def test_what_the_quickstart_does_without_is_not_misspelt():
+    assert all(find_spec(name) for name in NEEDLESS if name.startswith(("flowsim.", "scipy.")))
+
+
+def test_in_the_process_of_another_program_a_command_leaves_dask_alone():
+    pytest.importorskip("dask")
+    loaded = loaded_after(command(["run", "missing.toml"]) + "\nimport dask")
+    assert "dask" in loaded
 
 
 @pytest.mark.parametrize(

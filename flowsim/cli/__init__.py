@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -24,10 +26,18 @@ COMMANDS = {
     "schema": "the JSON Schema of a scenario, for editors",
 }
 
+#: The command that needs Dask.
+ON_DASK = "sweep"
+#: OpenBLAS's threads wait for work for 2^20 cycles, less than a millisecond, before they sleep. Left alone, they wait for
+#: 2^26, and keep a second core busy after every product.
+OPENBLAS_THREAD_TIMEOUT = "20"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 4 points of a
-    sweep failed, 130 interrupted."""
+    sweep failed, 130 interrupted.
+
+    arguments: by default those of the process, which is then the command's own to set up."""
     from ..errors import FlowsimError
 
     # not list(): the module of that command takes the name as soon as it is imported
@@ -37,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    if arguments is None:
+        _set_up_process(options.command)
     try:
         return int(commands[options.command].execute(options))
     except FlowsimError as error:
@@ -48,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    finally:
+        if arguments is None:
+            gc.freeze()  # the process ends: a search for garbage among all modules would take it a seventh of a short run
 
 
 def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
@@ -64,6 +79,15 @@ def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, An
             modules[name] = import_module(f".{name}", __name__)
             modules[name].configure(subparser)
     return parser, modules
+
+
+def _set_up_process(command: str) -> None:
+    """What is decided for a whole process, before NumPy, SciPy and xarray are imported."""
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", OPENBLAS_THREAD_TIMEOUT)
+    if command != ON_DASK:
+        # `import dask` fails: xarray would import it, with its arrays and its cluster, wherever it is installed, only to
+        # ask of each array whether it is one of Dask's
+        sys.modules.setdefault("dask", None)  # type: ignore[arg-type]
 
 
 class _Version(argparse.Action):

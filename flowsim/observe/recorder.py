@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ..engine import Report, Snapshot
 from ..errors import UsageError
@@ -269,7 +268,7 @@ class Recorder:
         if self._latest is None:
             return "start"
         start, now = self.setting.problem.weights.log_norm, self._latest.log_norm
-        if logsumexp(2 * now) < logsumexp(2 * start) + math.log(GROWN):
+        if np.logaddexp.reduce(2 * now) < np.logaddexp.reduce(2 * start) + math.log(GROWN):
             return "alignment"
         first, latest = self._log_losses
         return "growth" if latest > first - math.log(2) else "convergence"

@@ -124,6 +124,11 @@ class Evaluate(Section):
         description="find the KKT point that the flow ends at, from where it stopped, and write it as the group limit",
     )
 
+    @property
+    def anything(self) -> bool:
+        """Whether anything is to be computed."""
+        return self != Evaluate()
+
     @model_validator(mode="after")
     def _rules(self) -> Evaluate:
         refuse(_twice("claims", self.claims))

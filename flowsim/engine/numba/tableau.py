@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from scipy.integrate import DOP853, RK45
 
 from ...problem.data.samples import Floats
+from ..dormand_prince import DOP853, RK45
 
 
 class Tableau(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ...scenario import Scenario
 from ...scenario.data import SparseCoding
@@ -27,6 +26,8 @@ def draw(scenario: Scenario, sibling: Samples | None) -> Samples:
 def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) -> Samples:
     """Samples of the dictionary `centers` (K, d); label_weight (K,): |w*|. A z with <w*, z> = 0 has no label and is drawn
     anew."""
+    from scipy.sparse import csr_array  # no other data are sparse
+
     code, generator = np.zeros((data.samples, len(centers))), stream(seed, "data.code")
     left = np.arange(data.samples)
     while len(left):
