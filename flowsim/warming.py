@@ -37,9 +37,9 @@ USUAL: dict[str, dict[str, Any]] = {
     "flow gates": {"flow": _FLOW, **_GATES},
     "flow chebyshev_loss_clock": {"flow": _FAR, **_ENDLESS},
     "flow gates_chebyshev_loss_clock": {"flow": _FAR, **_ENDLESS, **_GATES},
-    "flow attacker": {"stage": [{**_FLOW, **_ATTACK}]},
+    "flow purification": {"stage": [{**_FLOW, **_ATTACK}]},
     "descend smooth": {"flow": _DESCENT},
-    "descend attacker": {"stage": [{**_DESCENT, **_ATTACK}]},
+    "descend purification": {"stage": [{**_DESCENT, **_ATTACK}]},
 }
 #: The others.
 RARE: dict[str, dict[str, Any]] = {
@@ -47,9 +47,9 @@ RARE: dict[str, dict[str, Any]] = {
     "flow gates_chebyshev": {"flow": {**_FLOW, "solver": "rkc2"}, **_GATES},
     "flow loss_clock": {"flow": {**_FAR, "solver": "dopri5"}, **_ENDLESS},
     "flow gates_loss_clock": {"flow": {**_FAR, "solver": "dopri5"}, **_ENDLESS, **_GATES},
-    "flow chebyshev_attacker": {"stage": [{**_FLOW, "solver": "rkc2", **_ATTACK}]},
+    "flow chebyshev_purification": {"stage": [{**_FLOW, "solver": "rkc2", **_ATTACK}]},
     "descend smooth mixed": {"flow": {**_DESCENT, **_MIXED}},
-    "descend attacker mixed": {"stage": [{**_DESCENT, **_MIXED, **_ATTACK}]},
+    "descend purification mixed": {"stage": [{**_DESCENT, **_MIXED, **_ATTACK}]},
 }
 
 

@@ -18,7 +18,6 @@ from ..numba.layout import (
     EVALUATIONS,
     FINITE,
     LOG_LOSS,
-    NO_ATTACK,
     REACHED,
     STALLED,
     TIME,
@@ -27,7 +26,7 @@ from ..numba.layout import (
     Network,
     State,
 )
-from ..numba.regime import Regime
+from ..numba.regime import Regime, purifies
 from ..numba.rows import Rows
 from ..numba.tableau import TABLEAUS
 from ..plan import Plan
@@ -55,7 +54,7 @@ class DescentIntegrator:
             kinked=False, square_decay=0.0, cubic_decay=0.0
         )
         mixed = scenario.flow.precision == "mixed"
-        self._kernel = kernel(Regime(gates=False, attacker=self._network.attack != NO_ATTACK), mixed)
+        self._kernel = kernel(Regime(gates=False, purification=purifies(self._network)), mixed)
         number = np.float32 if mixed else np.float64
         data = Data.of(reduced, _NO_PLANES)
         self._data = data._replace(inputs=cast(Floats, data.inputs.astype(number, copy=False)))

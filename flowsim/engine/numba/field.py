@@ -32,8 +32,8 @@ from .formulas import (
     set_scaled_pull,
 )
 from .gated import ON_PLANE, respond, slope_times_pull
-from .layout import EVALUATIONS, L2, LOSS_CLOCK, UPDATES, Data, Network, State, Work
-from .regime import WITH_ATTACKER, WITH_GATES, WITH_LOSS_CLOCK
+from .layout import EVALUATIONS, L2, LOSS_CLOCK, NO_ATTACK, UPDATES, Data, Network, State, Work
+from .regime import WITH_GATES, WITH_LOSS_CLOCK, WITH_PURIFICATION
 
 #: Velocities below this part of the forces they are made of count as 0.
 RESTING = 1e-12
@@ -153,7 +153,7 @@ def evaluate(
     unit(0, len(y), y, network, data, work)
     threshold = min(network.threshold + network.threshold_rate * y[0, y.shape[1] - 2], network.threshold_cap)
     inputs = data.inputs
-    if WITH_ATTACKER:
+    if WITH_PURIFICATION and network.attack != NO_ATTACK:
         _attack(threshold, network, data, work)
         inputs = work.attacked
     if WITH_GATES:
@@ -248,7 +248,7 @@ def _outputs(threshold: float, noise: Floats, network: Network, data: Data, work
         add_power(work.pre, network.degree, work.factor, data.output_start, work.outputs)
     elif network.activation == TANH:
         add_tanh(work.pre, work.log_norm, work.norm, work.factor, data.output_start, work.outputs)
-    else:
+    elif WITH_PURIFICATION:
         spread = network.smoothing * threshold
         add_symmetric(work.pre, work.norm, work.factor, threshold, spread, noise, work.outputs)
 
@@ -262,7 +262,7 @@ def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: 
         pull_power(work.pre, network.degree, data.output_start, work.pull)
     elif network.activation == TANH:
         pull_tanh(work.pre, work.log_norm, work.norm, data.output_start, work.pull, work.total)
-    else:
+    elif WITH_PURIFICATION:
         spread = network.smoothing * threshold
         pull_symmetric(work.pre, work.norm, threshold, spread, noise, work.pull)
 

@@ -45,10 +45,11 @@ class Carry:
     def kept(self) -> dict[str, Any]:
         """Everything that the next step depends on, by name: the state, pulls and forces onto sliding planes at its start,
         and neurons that have to turn first."""
-        work = self.work
+        work, kept = self.work, {name: array for name, array in self.state._asdict().items() if array is not None}
+        if self.state.gate is None:
+            return kept
         forces = {"slide_z": work.slide_z[0], "slide_cap": work.slide_cap[0], "pull": work.pulls[:1]}
-        turning = {"flagged": work.flagged, "size": work.size}
-        return {name: array for name, array in {**self.state._asdict(), **forces, **turning}.items() if array.size}
+        return {**kept, **forces, "flagged": work.flagged, "size": work.size}
 
 
 class NumbaIntegrator:
@@ -196,9 +197,9 @@ class NumbaIntegrator:
         state = State.empty(self._network, self._setting[2].stages, len(self._start), coordinates, shape)
         return Carry(state, Work.empty(self._network, state, shape))
 
-    def _sliding(self, count: Integers, plane: Integers) -> Booleans | None:
+    def _sliding(self, count: Integers | None, plane: Integers | None) -> Booleans | None:
         """(m, n'): the pairs that slide, or None where no pair can."""
-        if not self._network.kinked:
+        if count is None or plane is None:
             return None
         along = np.zeros((len(count), len(self._planes.first)), dtype=bool)
         for j in np.flatnonzero(count):

@@ -15,7 +15,7 @@ from .kept import folder
 from .regime import Regime
 
 #: About how many processor seconds a kernel takes to compile, and each part of a regime more, where it was never measured.
-PLAIN, MORE = 8.0, {"gates": 21.0, "chebyshev": 4.0, "loss_clock": 5.0, "attacker": 4.0}
+PLAIN, MORE = 6.0, {"gates": 20.0, "chebyshev": 3.0, "loss_clock": 4.0, "purification": 3.0}
 
 
 class Kernel:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...problem import Problem, Reduced
-from ...problem.data.samples import Booleans, Floats, Integers
+from ...problem.data.samples import Floats, Integers
 from ...problem.planes import Planes
 from ...scenario import Scenario
 from ...scenario.flow import Stage
@@ -199,13 +199,15 @@ class State(NamedTuple):
 
     y (m, r + 2): rows are neurons: r entries of u or w, then log|w| (polar), then v/|w| or v. y_begin, k (stages, m,
     r + 2): where the last step began, and its velocities; ahead (m, r + 2): the velocity now. clock, counts: see above.
-    gate (m, n): 1 where the pair counts as active. strength (k, n), threshold (m,): a pair whose strength is beyond the
-    neuron's threshold keeps its gate during a step, the others go by the sign of the pre-activation. gain (m,): |v/w|, by
-    which a jump of the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along;
-    basis (m, S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the
-    last step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
-    counted. mode (m, r + 2): the fastest direction of the field, for Chebyshev steps. pieces (2, PIECES + 1): log of dt/ds
-    and its slope at even places of the last step.
+    mode (m, r + 2): the fastest direction of the field, for Chebyshev steps. pieces (2, PIECES + 1): log of dt/ds and its
+    slope at even places of the last step.
+    What follows is of a network with gates, None of any other, so that nothing is compiled for it. gate (m, n): 1 where
+    the pair counts as active. strength (k, n), threshold (m,): a pair whose strength is beyond the neuron's threshold
+    keeps its gate during a step, the others go by the sign of the pre-activation. gain (m,): |v/w|, by which a jump of
+    the force moves the neuron. slide_count (m,), slide_plane (m, S): the planes that a neuron slides along; basis (m,
+    S, r), triangle (m, S, S): their normals as triangle^T basis; begin_count, begin_plane: where it slid in the last
+    step. hold, guard, guard_count (m,): until when a neuron's kinks are stepped over, and since when its events are
+    counted.
     walk_row (W,): neurons that went on by themselves in the last step, walk_part (W,): from which part of it to its end;
     walk_y (W, r + 2), walk_k (stages, W, r + 2): from where, and their velocities; walk_count (W,), walk_plane (W, S):
     where they slid. seen_count, seen_plane: where neurons slid at the place that was last looked at within the step.
@@ -217,37 +219,34 @@ class State(NamedTuple):
     ahead: Floats
     clock: Floats
     counts: Integers
-    gate: Any
-    strength: Floats
-    threshold: Floats
-    gain: Floats
-    slide_count: Integers
-    slide_plane: Integers
-    begin_count: Integers
-    begin_plane: Integers
-    basis: Floats
-    triangle: Floats
-    hold: Floats
-    guard: Floats
-    guard_count: Integers
     mode: Floats
     pieces: Floats
-    walk_row: Integers
-    walk_part: Floats
-    walk_y: Floats
-    walk_k: Floats
-    walk_count: Integers
-    walk_plane: Integers
-    seen_count: Integers
-    seen_plane: Integers
+    gate: Any = None
+    strength: Any = None
+    threshold: Any = None
+    gain: Any = None
+    slide_count: Any = None
+    slide_plane: Any = None
+    begin_count: Any = None
+    begin_plane: Any = None
+    basis: Any = None
+    triangle: Any = None
+    hold: Any = None
+    guard: Any = None
+    guard_count: Any = None
+    walk_row: Any = None
+    walk_part: Any = None
+    walk_y: Any = None
+    walk_k: Any = None
+    walk_count: Any = None
+    walk_plane: Any = None
+    seen_count: Any = None
+    seen_plane: Any = None
 
     @classmethod
     def empty(cls, network: Network, stages: int, neurons: int, coordinates: int, shape: tuple[int, int]) -> State:
         """shape: (k, n), of the outputs."""
-        rows, entries, (outputs, samples) = neurons, coordinates + 2, shape
-        pairs = (rows, samples) if network.kinked else (rows, 0)
-        most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates))) if network.kinked else 0
-        walks = MOST_WALKS if network.kinked else 0
+        rows, entries = neurons, coordinates + 2
         return cls(
             y=np.zeros((rows, entries)),
             y_begin=np.zeros((rows, entries)),
@@ -255,30 +254,39 @@ class State(NamedTuple):
             ahead=np.zeros((rows, entries)),
             clock=np.zeros(CLOCKS),
             counts=np.zeros(COUNTERS, dtype=np.int64),
-            gate=np.zeros(pairs, dtype=np.int8),
-            strength=np.zeros((outputs, pairs[1])),
-            threshold=np.zeros(rows),
-            gain=np.zeros(rows),
-            slide_count=np.zeros(rows, dtype=np.int64),
-            slide_plane=np.zeros((rows, most), dtype=np.int64),
-            begin_count=np.zeros(rows, dtype=np.int64),
-            begin_plane=np.zeros((rows, most), dtype=np.int64),
-            basis=np.zeros((rows, most, coordinates)),
-            triangle=np.zeros((rows, most, most)),
-            hold=np.full(rows, -np.inf),
-            guard=np.full(rows, -np.inf),
-            guard_count=np.zeros(rows, dtype=np.int64),
             mode=np.zeros((rows, entries)),
             pieces=np.zeros((2, PIECES + 1)),
-            walk_row=np.zeros(walks, dtype=np.int64),
-            walk_part=np.zeros(walks),
-            walk_y=np.zeros((walks, entries)),
-            walk_k=np.zeros((stages, walks, entries)),
-            walk_count=np.zeros(walks, dtype=np.int64),
-            walk_plane=np.zeros((walks, most), dtype=np.int64),
-            seen_count=np.zeros(rows, dtype=np.int64),
-            seen_plane=np.zeros((rows, most), dtype=np.int64),
+            **(_gates(stages, rows, coordinates, shape) if network.kinked else {}),
         )
+
+
+def _gates(stages: int, rows: int, coordinates: int, shape: tuple[int, int]) -> dict[str, Any]:
+    """What a state has of gates."""
+    entries, (outputs, samples) = coordinates + 2, shape
+    most = max(1, min(coordinates, samples, BASIS_BYTES // (8 * rows * coordinates)))
+    return {
+        "gate": np.zeros((rows, samples), dtype=np.int8),
+        "strength": np.zeros((outputs, samples)),
+        "threshold": np.zeros(rows),
+        "gain": np.zeros(rows),
+        "slide_count": np.zeros(rows, dtype=np.int64),
+        "slide_plane": np.zeros((rows, most), dtype=np.int64),
+        "begin_count": np.zeros(rows, dtype=np.int64),
+        "begin_plane": np.zeros((rows, most), dtype=np.int64),
+        "basis": np.zeros((rows, most, coordinates)),
+        "triangle": np.zeros((rows, most, most)),
+        "hold": np.full(rows, -np.inf),
+        "guard": np.full(rows, -np.inf),
+        "guard_count": np.zeros(rows, dtype=np.int64),
+        "walk_row": np.zeros(MOST_WALKS, dtype=np.int64),
+        "walk_part": np.zeros(MOST_WALKS),
+        "walk_y": np.zeros((MOST_WALKS, entries)),
+        "walk_k": np.zeros((stages, MOST_WALKS, entries)),
+        "walk_count": np.zeros(MOST_WALKS, dtype=np.int64),
+        "walk_plane": np.zeros((MOST_WALKS, most), dtype=np.int64),
+        "seen_count": np.zeros(rows, dtype=np.int64),
+        "seen_plane": np.zeros((rows, most), dtype=np.int64),
+    }
 
 
 class Work(NamedTuple):
@@ -288,13 +296,14 @@ class Work(NamedTuple):
     |w|^q; outputs, pull (k, n): f(x_i) and -weight dl/df; pre (m, n) with a kink, (n, m)
     without: pre-activations, then slope times pull; force (m, r): slope times pull times x, summed over the samples. size
     (m,), reach (m,): the neuron's norm in this step, the larger one of its ends, and how much larger than now that is, at
-    least 1 (1 in polar coordinates). slide_z, slide_cap (all stages, m, S): the force onto each sliding plane, and what its
-    gate can take of it. estimate (2, m, r + 2): of the step's error. candidate (2, C): pairs whose sign does not fit their
-    gate. flagged (m,): neurons at an event. log_speed (all stages,): log of dt/ds on the loss clock. attacked, ascent
-    (n, r): the samples moved by an attacker, and where the loss rises from there. pulls (all stages, k, n): `pull` at the
-    stages, with a kink. share (n,): one neuron's part of its output. shift (k, n): what the walks have changed of the
-    outputs at the end of the step. where (m,): the part of the step at which each neuron has its next event. The factors
-    of matrix products and what comes of them are float32 where the inputs are.
+    least 1 (1 in polar coordinates). estimate (2, m, r + 2): of the step's error. log_speed (all stages,): log of dt/ds on
+    the loss clock. attacked, ascent (n, r): the samples moved by an attacker, and where the loss rises from there. The
+    factors of matrix products and what comes of them are float32 where the inputs are.
+    What follows is of a network with gates, None of any other. slide_z, slide_cap (all stages, m, S): the force onto
+    each sliding plane, and what its gate can take of it. candidate (2, C): pairs whose sign does not fit their gate.
+    flagged (m,): neurons at an event. pulls (all stages, k, n): `pull` at the stages, with a kink. share (n,): one
+    neuron's part of its output. shift (k, n): what the walks have changed of the outputs at the end of the step. where
+    (m,): the part of the step at which each neuron has its next event.
     """
 
     direction: Floats
@@ -312,23 +321,22 @@ class Work(NamedTuple):
     total: Floats
     size: Floats
     reach: Floats
-    slide_z: Floats
-    slide_cap: Floats
-    candidate: Integers
-    flagged: Any
     log_speed: Floats
     attacked: Floats
     ascent: Floats
-    pulls: Floats
-    share: Floats
-    shift: Floats
-    where: Floats
+    slide_z: Any = None
+    slide_cap: Any = None
+    candidate: Any = None
+    flagged: Any = None
+    pulls: Any = None
+    share: Any = None
+    shift: Any = None
+    where: Any = None
 
     @classmethod
     def empty(cls, network: Network, state: State, shape: tuple[int, int], number: DTypeLike = float) -> Work:
         """shape: (k, n), of the outputs; number: what matrix products are computed in."""
         rows, entries = state.y.shape
-        stages, most = len(state.k), state.slide_plane.shape[1]
         moved = (shape[1] if network.attack else 0, entries - 2)
         return cls(
             direction=np.zeros((rows, entries - 2), number),
@@ -346,35 +354,42 @@ class Work(NamedTuple):
             total=np.zeros(rows),
             size=np.zeros(rows),
             reach=np.ones(rows),
-            slide_z=np.zeros((stages, rows, most)),
-            slide_cap=np.zeros((stages, rows, most)),
-            candidate=np.zeros((2, CANDIDATES if most else 0), dtype=np.int64),
-            flagged=np.zeros(rows, dtype=np.bool_),
-            log_speed=np.zeros(stages),
+            log_speed=np.zeros(len(state.k)),
             attacked=np.zeros(moved, number),
             ascent=np.zeros(moved, number),
-            pulls=np.zeros((stages if network.kinked else 0, *shape)),
-            share=np.zeros(shape[1]),
-            shift=np.zeros(shape),
-            where=np.zeros(rows),
+            **(_room_of_gates(state, shape) if network.kinked else {}),
         )
+
+
+def _room_of_gates(state: State, shape: tuple[int, int]) -> dict[str, Any]:
+    stages, rows, most = len(state.k), len(state.y), state.slide_plane.shape[1]
+    return {
+        "slide_z": np.zeros((stages, rows, most)),
+        "slide_cap": np.zeros((stages, rows, most)),
+        "candidate": np.zeros((2, CANDIDATES), dtype=np.int64),
+        "flagged": np.zeros(rows, dtype=np.bool_),
+        "pulls": np.zeros((stages, *shape)),
+        "share": np.zeros(shape[1]),
+        "shift": np.zeros(shape),
+        "where": np.zeros(rows),
+    }
 
 
 class Log(NamedTuple):
     """What a flight leaves: y (T, m, r + 2), counts (T, …), step (T,), and sliding (T, m, H) for the planes of a network
-    with a kink."""
+    with gates, None of any other."""
 
     y: Floats
     counts: Integers
     step: Floats
-    sliding: Booleans
+    sliding: Any = None
 
     @classmethod
     def empty(cls, instants: int, state: State, planes: int) -> Log:
-        rows = len(state.y) if state.slide_plane.size else 0
+        sliding = None if state.gate is None else np.zeros((instants, len(state.y), planes), dtype=np.bool_)
         return cls(
             y=np.zeros((instants, *state.y.shape)),
             counts=np.zeros((instants, len(state.counts)), dtype=np.int64),
             step=np.zeros(instants),
-            sliding=np.zeros((instants, rows, planes), dtype=np.bool_),
+            sliding=sliding,
         )

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .formulas import SYMMETRIC
 from .layout import NO_ATTACK, Network
 from .tableau import Solver
 
-#: Whether there are gates, steps of rkc2, a loss clock now or later, and attackers.
-WITH_GATES = WITH_CHEBYSHEV = WITH_LOSS_CLOCK = WITH_ATTACKER = True
+#: Whether there are gates, steps of rkc2, a loss clock now or later, and what feature purification has: attackers,
+#: thresholds, noise.
+WITH_GATES = WITH_CHEBYSHEV = WITH_LOSS_CLOCK = WITH_PURIFICATION = True
+
+
+def purifies(network: Network) -> bool:
+    return network.attack != NO_ATTACK or network.activation == SYMMETRIC
 
 
 class Regime(NamedTuple):
@@ -20,11 +26,11 @@ class Regime(NamedTuple):
     gates: bool
     chebyshev: bool = False
     loss_clock: bool = False
-    attacker: bool = False
+    purification: bool = False
 
     @classmethod
     def of(cls, network: Network, solver: Solver, loss_clock: bool) -> Regime:
-        return cls(network.kinked, solver.late.chebyshev, loss_clock, network.attack != NO_ATTACK)
+        return cls(network.kinked, solver.late.chebyshev, loss_clock, purifies(network))
 
     @property
     def name(self) -> str:

@@ -263,7 +263,8 @@ def _method(late: int, solver: Solver) -> Tableau:
 def _begin(network: Network, data: Data, tableau: Tableau, aims: Aims, state: State, work: Work) -> None:
     """Gates, velocity, loss and first trial step at the start, state.y."""
     slot = tableau.stages - 1
-    state.threshold[:] = inf
+    if WITH_GATES:
+        state.threshold[:] = inf
     evaluate(state.y, state.ahead, slot, 1.0, network, data, state, work)
     if WITH_GATES:
         for j in range(len(state.y)):
@@ -416,8 +417,9 @@ def _go_over(network: Network, data: Data, tableau: Tableau, aims: Aims, state: 
     clock[FIRST_RATE] *= speed
     clock[TIME] = 0.0
     clock[LAST_EVENT] = (clock[LAST_EVENT] - time) / speed
-    for j in range(len(state.hold)):
-        state.hold[j], state.guard[j] = (state.hold[j] - time) / speed, (state.guard[j] - time) / speed
+    if WITH_GATES:
+        for j in range(len(state.hold)):
+            state.hold[j], state.guard[j] = (state.hold[j] - time) / speed, (state.guard[j] - time) / speed
 
 
 @compiled
