@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[1]
 # what is compiled for the tests, and by the processes that they start, is theirs; tests/rounding.py has a folder of its own
 # for each rounding
 os.environ.setdefault("FLOWSIM_CACHE", str(ROOT / "build" / "tests"))
-# also what compiles quickly
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# JAX writes in place: processes that tests start, and kill, are to have nothing to do with what it keeps
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
 
 # machines are noisy, and what is compiled compiles in the first example
 settings.register_profile("flowsim", deadline=None, derandomize=True)
@@ -32,6 +32,23 @@ settings.load_profile("flowsim")
 
 #: Seconds of the suite times cores, with code that is compiled already and from an empty cache: measured on two.
 WARM, COLD = 710, 1100
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.option.collectonly:
+        keep_what_jax_compiles()
+
+
+def keep_what_jax_compiles() -> None:
+    """On the disk, for this process."""
+    import jax
+
+    jax.config.update("jax_enable_compilation_cache", True)
+    jax.config.update("jax_compilation_cache_dir", str(Path(os.environ["FLOWSIM_CACHE"]) / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    # with a limit it takes a lock, and several workers may write
+    jax.config.update("jax_compilation_cache_max_size", 2**31)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,6 +31,13 @@ ON_DASK = "sweep"
 #: OpenBLAS's threads wait for work for 2^20 cycles, less than a millisecond, before they sleep. Left alone, they wait for
 #: 2^26, and keep a second core busy after every product.
 OPENBLAS_THREAD_TIMEOUT = "20"
+#: The commands for which JAX may compile; what is kept of it: what took this many seconds, in so many bytes at most.
+INTEGRATING = ("run", "sweep")
+JAX_CACHE = {
+    "PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0.1,
+    "PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": -1,
+    "COMPILATION_CACHE_MAX_SIZE": 2**30,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +95,19 @@ def _set_up_process(command: str) -> None:
         # `import dask` fails: xarray would import it, with its arrays and its cluster, wherever it is installed, only to
         # ask of each array whether it is one of Dask's
         sys.modules.setdefault("dask", None)  # type: ignore[arg-type]
+    if command in INTEGRATING:
+        _keep_what_jax_compiles()
+
+
+def _keep_what_jax_compiles() -> None:
+    """In flowsim's folder on the machine, unless somebody has named another one. In a process of somebody else's, where
+    JAX's settings are not flowsim's, it is kept where they say."""
+    from ..machine import folder, writable
+
+    place = folder() / "jax"
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ and writable(place):
+        settings = {"COMPILATION_CACHE_DIR": place, **JAX_CACHE}
+        os.environ.update({f"JAX_{name}": str(value) for name, value in settings.items()})
 
 
 class _Version(argparse.Action):
