@@ -7,6 +7,8 @@ import json
 import pytest
 
 import flowsim as package
+from flowsim import machine, warming
+from flowsim.engine.numba.kernel import Kernel
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped
 
@@ -19,7 +21,7 @@ def test_version(flowsim):
 def test_help_names_every_command(flowsim):
     answer = flowsim("--help")
     assert answer.code == 0
-    for command in ("run", "check", "list", "new", "show", "report", "compare", "transfer", "schema"):
+    for command in ("run", "check", "list", "new", "show", "report", "compare", "transfer", "warm", "schema"):
         assert f"\n    {command} " in answer.out
     assert flowsim() == answer
 
@@ -152,3 +154,34 @@ def test_show_refuses_what_is_no_result(flowsim, name):
 
 def test_schema_is_the_schema(flowsim):
     assert json.loads(flowsim("schema").out) == schema()
+
+
+@pytest.mark.parametrize("engine", ["numba", "diffrax"])
+def test_check_says_when_a_run_will_end(engine, flowsim, monkeypatch):
+    asked = ("check", "a.toml", "--set", f"flow.engine={engine}")
+    monkeypatch.setattr(Kernel, "missing", lambda kernel, arguments: kernel._expected)
+    before = json.loads(flowsim(*asked, "--json").out)
+    (line,) = [line for line in flowsim(*asked).out.splitlines() if line.startswith("time ")]
+    assert before["compile_seconds"] > 0
+    assert before["run_seconds"] > 0
+    assert f"about {before['compile_seconds']:.0f} s to compile" in line
+    assert ("once on this machine" in line) == (engine == "numba")
+    assert "reckoned with 1500 evaluations" in line
+
+
+def test_once_a_kernel_is_there_check_says_so(flowsim):
+    flowsim("run", "a.toml", "--set", "flow.engine=numba", "-o", "run.nc")
+    answer = flowsim("check", "a.toml", "--set", "flow.engine=numba")
+    assert "nothing to compile; then of the order of" in answer.out
+
+
+def test_warm_compiles_what_is_not_there(flowsim, monkeypatch, tmp_path):
+    monkeypatch.setattr(warming, "USUAL", {"descend smooth": {}})
+    assert flowsim("warm").code == 0
+    answer = flowsim("warm", "--json")
+    assert json.loads(answer.out) == {"folder": str(machine.folder()), "seconds": {"descend smooth": 0.0}}
+    assert flowsim("warm").out == f"descend smooth                   was there\n{machine.folder()}\n"
+    monkeypatch.setenv("FLOWSIM_CACHE", "/dev/null/nothing")
+    refused = flowsim("warm")
+    assert (refused.code, refused.out) == (2, "")
+    assert "/dev/null/nothing: cannot be written to; FLOWSIM_CACHE names another folder" in refused.err

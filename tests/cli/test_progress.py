@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import sys
+import time
 
 import pytest
 
 import flowsim as package
 from flowsim.engine import Report
+from flowsim.engine.compiling import compiling
 from flowsim.progress import ProgressBar
 
 
@@ -27,6 +30,38 @@ def shown(stream: io.StringIO, monkeypatch, until: str, log_losses: list[float])
             report = Report(float(time), 0.1, time, 0, time, reached="", stalled=False, finite=True)
             bar.show(report, log_loss, "growth")
     return [line for line in stream.getvalue().split("\r") if line.strip()]
+
+
+def compiled(stream: io.StringIO, monkeypatch, once: bool) -> list[str]:
+    """The lines that are printed while something is compiled for longer than the clock's tick."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ProgressBar(package.loads("")) as bar:
+        with compiling(12.0, once):
+            if stream.isatty():
+                ticks = len(stream.getvalue())
+                while len(stream.getvalue()) == ticks:  # the clock moves though nothing else does
+                    time.sleep(0.05)
+        bar.show(Report(1.0, 0.1, 1, 0, 1, reached="", stalled=False, finite=True), -1.0, "growth")
+    return [line.strip() for line in re.split(r"[\r\n]", stream.getvalue()) if line.strip()]
+
+
+def test_in_a_pipe_one_line_says_that_something_is_compiled_for_the_machine(monkeypatch):
+    assert compiled(io.StringIO(), monkeypatch, once=True) == ["compiling once for this machine, about 12 s"]
+    assert compiled(io.StringIO(), monkeypatch, once=False) == []
+
+
+@pytest.mark.parametrize(("once", "words"), [(True, "once for this machine, about 12 s"), (False, "for this run")])
+def test_on_a_terminal_the_clock_moves_while_something_is_compiled(once, words, monkeypatch):
+    lines = compiled(Terminal(), monkeypatch, once)
+    assert len([line for line in lines if line.startswith("compiling") and words in line]) >= 2
+    assert "compiling" not in lines[-1]
+    assert "[00:00<" in lines[-1]  # what remains is told by the steps alone
+
+
+def test_outside_of_a_bar_nothing_is_told(capsys):
+    with compiling(12.0, once=True):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_in_a_pipe_nothing_is_shown(monkeypatch):
