@@ -22,8 +22,10 @@ MEASURED, LOOKS = 50_000_000, 3
 
 
 class Outlook(NamedTuple):
-    """In seconds: compiling, 0 where all code is there, and then the run. evaluations: those it is reckoned with."""
+    """In seconds: compiling, 0 where all code is there, and then the run. programs: what has to be compiled. evaluations:
+    those that the run is reckoned with."""
 
+    programs: tuple[str, ...]
     compiling: float
     running: float
     evaluations: float
@@ -31,10 +33,11 @@ class Outlook(NamedTuple):
 
 def outlook(prepared: Prepared) -> Outlook:
     """Of the order of what a run will take on this machine."""
-    programs = {integrator.program: integrator.to_compile() for integrator in integrators(prepared)}
+    waits = {integrator.program: integrator.to_compile() for integrator in integrators(prepared)}
+    missing = {name: seconds for name, seconds in waits.items() if seconds}
     scenario, count = prepared.scenario, evaluations(prepared.scenario.members[0])
     rounds = -(-len(scenario.members) // cores())
-    return Outlook(sum(programs.values()), rounds * count * _seconds(prepared), count)
+    return Outlook(tuple(missing), sum(missing.values()), rounds * count * _seconds(prepared), count)
 
 
 def integrators(prepared: Prepared) -> Iterator[Integrator]:

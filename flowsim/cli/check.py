@@ -23,6 +23,7 @@ def execute(options: argparse.Namespace) -> int:
     expected = outlook(prepared)
     facts = _facts(prepared)
     facts |= {
+        "compile": expected.programs,
         "compile_seconds": expected.compiling,
         "run_seconds": expected.running,
         "evaluations": expected.evaluations,
@@ -97,11 +98,12 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 def _time(facts: dict[str, Any]) -> str:
     """When a run that begins now will end."""
-    compiling, running = facts["compile_seconds"], facts["run_seconds"]
-    first = f"about {compiling:.0f} s to compile" if compiling else "nothing to compile"
-    if compiling and facts["engine"] != "diffrax":
-        first += ", once on this machine"
-    return f"{first}; then of the order of {running:.2g} s, reckoned with {facts['evaluations']:.0f} evaluations"
+    first = "nothing to compile"
+    if facts["compile"]:
+        first = f"about {facts['compile_seconds']:.0f} s to compile {', '.join(facts['compile'])}"
+        first += "" if "diffrax" in facts["compile"] else ", once on this machine"
+    running, count = facts["run_seconds"], facts["evaluations"]
+    return f"{first}; then of the order of {running:.2g} s, reckoned with {count:.0f} evaluations"
 
 
 def _data_bytes(problem: Any, reduced: Any) -> int:

@@ -164,7 +164,9 @@ def test_check_says_when_a_run_will_end(engine, flowsim, monkeypatch):
     (line,) = [line for line in flowsim(*asked).out.splitlines() if line.startswith("time ")]
     assert before["compile_seconds"] > 0
     assert before["run_seconds"] > 0
-    assert f"about {before['compile_seconds']:.0f} s to compile" in line
+    (program,) = before["compile"]
+    assert program == {"numba": "flow smooth", "diffrax": "diffrax"}[engine]
+    assert f"about {before['compile_seconds']:.0f} s to compile {program}" in line
     assert ("once on this machine" in line) == (engine == "numba")
     assert "reckoned with 1500 evaluations" in line
 

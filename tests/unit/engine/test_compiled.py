@@ -12,7 +12,9 @@ from types import FunctionType
 
 import pytest
 from numba.core.codegen import JITCodeLibrary
+from numba.core.runtime import _nrt_python, rtsys
 
+import flowsim
 from flowsim import machine
 from flowsim.engine.numba import compiled, kept
 from flowsim.engine.numba.part import Part
@@ -203,3 +205,26 @@ def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(no_disk):
         return 2.0 * x
 
     assert compiled.entry(double)(1.5) == 3.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model.activation": "relu"},
+        {"flow": {"method": "gradient_descent", "step": 0.5, "iterations": 20}},
+    ],
+    ids=["gates", "descent"],
+)
+def test_what_compiled_code_allocates_it_frees(changes, small):
+    # what counts no references must not be handed new arrays
+    scenario = small().replace(changes)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        tree = flowsim.run(scenario)
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt_python.memsys_disable_stats()
+    allocated = after.mi_alloc - before.mi_alloc
+    assert allocated == after.mi_free - before.mi_free
+    assert tree.attrs["engine"] == "descent" or allocated > 0
