@@ -106,6 +106,9 @@ def _curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
     log_loss = next((root[name] for name in ("log10_loss", "loss") if name in root), None)
     if log_loss is not None:
         found[str(log_loss.name)] = spread(log_loss, (0.5,))[0]
+    for name in ("log10_test_loss", "test_accuracy"):
+        if name in root:
+            found[name] = spread(root[name], (0.5,))[0]
     if "cosine" in root and root.sizes["cluster"]:
         found["best cosine, median"] = spread(root["cosine"].max("cluster"), (0.5,))[0]
     if "log_norm" in root:

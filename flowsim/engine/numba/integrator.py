@@ -73,7 +73,7 @@ class NumbaIntegrator:
         self._rows = Rows(problem, self._network)
         self._start = self._rows.first(reduced)
         self._rows.set_time(self._start, plan.origin)
-        self._no_log = Log.empty(0, self._empty().state, 0)
+        self._no_log = self._log(0)
 
     def begin(self) -> Carry:
         carry = self._empty()
@@ -88,7 +88,7 @@ class NumbaIntegrator:
 
     def fly(self, instants: Floats, limit_steps: int | None, stopped: Booleans) -> Flown:
         carry = self.begin()
-        log = Log.empty(len(instants), carry.state, len(self._planes.first))
+        log = self._log(len(instants))
         limit = np.iinfo(np.int64).max if limit_steps is None else limit_steps
         count = int(self._ask(THROUGH, carry, limit=limit, instants=instants, stopped=stopped, log=log))
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
@@ -190,6 +190,9 @@ class NumbaIntegrator:
             state.y if y is None else y,
             self._no_log if log is None else log,
         )
+
+    def _log(self, instants: int) -> Log:
+        return Log.empty(instants, self._network, self._start.shape, len(self._planes.first))
 
     def _empty(self) -> Carry:
         samples, coordinates = self._data.inputs.shape

@@ -385,11 +385,11 @@ class Log(NamedTuple):
     sliding: Any = None
 
     @classmethod
-    def empty(cls, instants: int, state: State, planes: int) -> Log:
-        sliding = None if state.gate is None else np.zeros((instants, len(state.y), planes), dtype=np.bool_)
+    def empty(cls, instants: int, network: Network, shape: tuple[int, int], planes: int) -> Log:
+        """shape: that of y."""
         return cls(
-            y=np.zeros((instants, *state.y.shape)),
-            counts=np.zeros((instants, len(state.counts)), dtype=np.int64),
+            y=np.zeros((instants, *shape)),
+            counts=np.zeros((instants, COUNTERS), dtype=np.int64),
             step=np.zeros(instants),
-            sliding=sliding,
+            sliding=np.zeros((instants, shape[0], planes), dtype=np.bool_) if network.kinked else None,
         )

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...problem.data.samples import Floats
+from ..plots.loss import HELD_OUT
 from ..source import label
 from ..summary import spread
 from .run import Run, number
@@ -121,9 +122,13 @@ def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
 def _loss(run: Run, log_loss: xr.DataArray) -> dict[str, Any]:
     lower, median, upper = spread(log_loss, QUARTILES)
     members = [_band("quartiles of the members", lower, upper, 1)] if run.is_ensemble else []
+    name = HELD_OUT[str(log_loss.name)]
+    held_out = []
+    if name in run.trajectory:
+        held_out = [_line("held-out samples", _median(run.trajectory[name]), 2, "dash")]
     return {
         "y": label(log_loss),
-        "curves": [*members, _line("median of the members" if members else "training loss", median, 1)],
+        "curves": [*members, _line("median of the members" if members else "training loss", median, 1), *held_out],
         "said": _from_to(f"The {label(log_loss)}", median),
         "log": log_loss.name == "loss",
     }

@@ -345,3 +345,11 @@ def test_a_run_without_robustness_beside_one_with_it_has_an_empty_column():
     assert [run["over_radius"] is None for run in numbers(text)] == [True, False]
     assert "robustness-1" in outline(text).ids
     assert "robustness-1" not in outline(page([run_of(made(), "a.nc"), run_of(made(), "b.nc")])).ids
+
+
+def test_the_curve_of_held_out_samples_is_beside_that_of_the_training_loss(small):
+    asked = {"data__test": {"samples": 30}, "observe__variables": ["loss", "test_loss"]}
+    run = flowsim.run(small(**asked))
+    (figure,) = [figure for figure in figures(run_of(run)) if figure.key == "loss"]
+    assert [curve["name"] for curve in figure.curves] == ["training loss", "held-out samples"]
+    np.testing.assert_allclose(figure.curves[1]["y"], run["test_loss"], rtol=1e-6)

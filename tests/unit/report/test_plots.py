@@ -13,6 +13,8 @@ from matplotlib.colors import to_hex
 
 import flowsim
 from flowsim.analysis.spans import spans
+from flowsim.cli.glance import Sheet
+from flowsim.cli.page import text
 from flowsim.report.kinds import KINDS, obstacles, plot
 from flowsim.report.plots import cosines, phase_portrait
 from flowsim.report.source import Source
@@ -386,6 +388,24 @@ def test_a_boundary_on_the_loss_clock_is_at_the_snapshot_nearest_to_the_logarith
     for place in (5, -1):
         wanted = float(run["snapshot_log10_time"][place])
         assert draw(run, "boundary", at=wanted).get_title() == f"log10 of flow time {wanted:.6g}"
+
+
+@pytest.mark.parametrize("seed", [0, [0, 1]], ids=["single", "ensemble"])
+@pytest.mark.parametrize("loss", ["loss", "log10_loss"])
+def test_the_loss_of_held_out_samples_is_beside_the_training_loss(seed, loss, small, draw):
+    test = {"loss": "test_loss", "log10_loss": "log10_test_loss"}[loss]
+    asked = {"data__test": {"samples": 30}, "observe__variables": [loss, test, "test_accuracy"]}
+    run = flowsim.run(small(seed=seed, **asked))
+    axes = draw(run, "loss", **({} if seed == 0 else {"seed": 1}))
+    names = [line.get_label() for line in axes.get_lines()]
+    assert [name for name in names if not name.startswith("_")] == ["training samples", "held-out samples"]
+    assert "training" not in axes.get_ylabel()
+    chosen = run[test] if seed == 0 else run[test].sel(seed=1)
+    assert any(np.array_equal(line.get_ydata(), chosen) for line in axes.get_lines())
+    shown = [
+        line for line in text(run, Sheet()).splitlines() if line.startswith(("  log10_test_loss ", "  test_accuracy "))
+    ]
+    assert len(shown) == (2 if test == "log10_test_loss" else 1)
 
 
 def test_loss_derivatives_that_all_underflow_are_not_drawn(far):
