@@ -18,6 +18,8 @@ LIMITS = {
 
 #: Multipliers e^-margin are known to rtol times the margin, which comes to 2 10^5: with more than this they say little.
 RTOL = 1e-6
+#: Of an angle, what it may be off by without its power of the time being so.
+RESOLVED = 0.02
 
 
 @pytest.fixture(scope="module", params=LIMITS)
@@ -65,7 +67,10 @@ def test_the_limit_is_the_flow_s_own(gone):
     assert limit.attrs["found"] == 1
     assert limit["residual"] < 1e-8
     assert limit.attrs["verdict"].startswith("the flow's own limit")
-    log_time, angle = run["snapshot_log10_time"].values, limit["angle"].values
+    # angles are known to the tolerance, and the last ones may be smaller than that of the scenario
+    if (rtol := RESOLVED * float(limit["angle"].min())) < run.attrs["rtol"]:
+        run = flowsim.run(flowsim.loads(run.attrs["scenario"], overrides={"flow.rtol": rtol}))
+    log_time, angle = run["snapshot_log10_time"].values, run["limit/angle"].values
     late = log_time > 0.25 * log_time[-1]
     slope = np.polyfit(np.log(log_time[late]), np.log(angle[late]), 1)[0]
     assert slope == pytest.approx(-rate, abs=0.1)
