@@ -107,7 +107,7 @@ def show(self, ended, running, members):
         os.kill(os.getpid(), signal.SIGINT)
 
 progress.EnsembleBar.show = show
-sys.exit(main(["run", "a.toml", "--set", "seed=[0, 1, 2, 3]", "--set", "observe.times=2000"]))
+sys.exit(main(["run", "a.toml", "--set", "seed=[0, 1, 2, 3]", "--set", "flow.until.time=1e5"]))
 """
 
 
@@ -120,7 +120,7 @@ def test_control_c_leaves_the_members_that_are_done_and_resume_runs_the_others(f
     with xr.open_datatree("a.nc") as tree:
         assert tree.attrs["status"] == "interrupted"
         assert 1 <= (tree["numerics/exit_code"] == 0).sum() < 4
-    options = ["--set", "seed=[0, 1, 2, 3]", "--set", "observe.times=2000"]
+    options = ["--set", "seed=[0, 1, 2, 3]", "--set", "flow.until.time=1e5"]
     assert flowsim("run", "a.toml", *options, "--resume").code == 0
     assert flowsim("run", "a.toml", *options, "-o", "whole.nc").code == 0
     with xr.open_datatree("a.nc") as one, xr.open_datatree("whole.nc") as other:
