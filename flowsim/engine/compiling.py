@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
+from typing import TypeVar
 
 #: Given about how many seconds it will take, and whether it is for this machine, once: what is open while it goes on.
 Teller = Callable[[float, bool], AbstractContextManager[None]]
 Warn = Callable[[str], None]
+T = TypeVar("T")
 
 _tellers: list[Teller] = []
 _warners: list[Warn] = []
@@ -27,24 +29,23 @@ def working() -> float:
     return time.monotonic() - _spent
 
 
-@contextmanager
-def telling(teller: Teller) -> Iterator[None]:
+def telling(teller: Teller) -> AbstractContextManager[None]:
     """Inside, the teller hears of all that is compiled, if nobody else does further inside."""
-    _tellers.append(teller)
-    try:
-        yield
-    finally:
-        _tellers.remove(teller)
+    return _among(_tellers, teller)
+
+
+def warning(warn: Warn) -> AbstractContextManager[None]:
+    """Inside, `warn` hears of what could not be kept."""
+    return _among(_warners, warn)
 
 
 @contextmanager
-def warning(warn: Warn) -> Iterator[None]:
-    """Inside, `warn` hears of what could not be kept."""
-    _warners.append(warn)
+def _among(listening: list[T], one: T) -> Iterator[None]:
+    listening.append(one)
     try:
         yield
     finally:
-        _warners.remove(warn)
+        listening.remove(one)
 
 
 @contextmanager
