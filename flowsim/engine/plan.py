@@ -23,9 +23,13 @@ ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
-#: Operations per evaluation up to which "auto" takes the engine that does not compile for every run: benchmarks/engines.py.
+#: Seconds of compiling: numba's are spent once on a machine, and counted over so many runs; diffrax's in every run.
 #: What is compiled on this machine already is not asked: a scenario is integrated alike wherever it runs.
-SMALL = 100_000_000
+COMPILED_ONCE, RUNS, COMPILED_EACH_TIME = 6.0, 30, 0.5
+#: By how many seconds diffrax is faster per operation, and evaluations of a typical run: benchmarks/engines.py.
+GAIN, EVALUATIONS = 3e-12, 1000
+#: Operations per evaluation up to which numba is the cheaper one, compiling included.
+SMALL = (COMPILED_EACH_TIME - COMPILED_ONCE / RUNS) / (GAIN * EVALUATIONS)
 COMPILES_ONCE = "what it needs is compiled once for a machine, not for every shape"
 #: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
 HIGH_ORDER_RTOL = 1e-6
