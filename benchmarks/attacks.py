@@ -21,8 +21,8 @@ from cartesian import Floats
 from tables import claim, machine, say, text_table, write_markdown
 
 import flowsim
-from flowsim.analysis.robustness import Classifier, TwoLayer, of_result
-from flowsim.analysis.robustness.attacks import Options, Target, attacked
+from flowsim.evaluate.robustness import Classifier, TwoLayer, of_result
+from flowsim.evaluate.robustness.attacks import Options, Target, attacked
 
 #: activation -> radii at which robust accuracies are compared
 RADII = {"prelu": (0.2, 0.4, 0.6, 0.68, 0.72), "relu": (0.05, 0.1, 0.15, 0.2, 0.25)}

@@ -26,9 +26,9 @@ from cartesian import Array, Data, Floats, pack, unpack
 from tables import claim, machine, say, short, text_table, write_markdown
 
 import flowsim
-from flowsim.engine import make
+from flowsim.run.prepare import Prepared
 from flowsim.scenario.shipped import find
-from flowsim.simulation import Prepared
+from flowsim.solve import make
 
 #: ReLU neurons that slide: six clusters of noisy samples.
 SCENARIO = "limits/relu_clusters"

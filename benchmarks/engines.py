@@ -108,9 +108,9 @@ def _measured(place: int, way: str) -> dict[str, float]:
 def measure(size: tuple[int, int, int], engine: str, threads: bool) -> dict[str, float]:
     """ready: when the first step was done; evaluation: seconds of one, in the fastest chunk."""
     import flowsim
-    from flowsim.engine import make
-    from flowsim.engine.threads import one_blas_thread
-    from flowsim.prepared import Prepared
+    from flowsim.run.prepare import Prepared
+    from flowsim.solve import make
+    from flowsim.solve.threads import one_blas_thread
 
     samples, dimension, neurons = size
     overrides = {"data.samples": samples, "data.dimension": dimension, "model.width": neurons, "flow.engine": engine}

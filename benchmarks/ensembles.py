@@ -29,12 +29,12 @@ from solvers import MANY_STEPS, cores
 from tables import claim, machine, say, short, text_table, write_markdown
 
 import flowsim
-from flowsim.engine import make
-from flowsim.engine.threads import one_blas_thread
-from flowsim.engine.through import fly
-from flowsim.prepared import Prepared
+from flowsim.run.prepare import Prepared
 from flowsim.scenario import Scenario
-from flowsim.schedule import Schedule
+from flowsim.solve import make
+from flowsim.solve.schedule import Schedule
+from flowsim.solve.threads import one_blas_thread
+from flowsim.solve.through import fly
 
 SCENARIO = """
 title = "pReLU on an orthonormal mixture without noise"

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from solvers import cores
 
 import flowsim
-from flowsim.engine import make
-from flowsim.simulation import Prepared
+from flowsim.run.prepare import Prepared
+from flowsim.solve import make
 
 SCENARIO = """
 seed = 0

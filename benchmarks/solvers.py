@@ -19,8 +19,8 @@ from cartesian import Data, Floats, pack, unpack, velocity
 from scipy.integrate import solve_ivp
 
 import flowsim
-from flowsim.engine import make
-from flowsim.simulation import Prepared
+from flowsim.run.prepare import Prepared
+from flowsim.solve import make
 
 #: What a user of a general solver would ask for.
 RTOL, ATOL = 1e-6, 1e-9

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 import flowsim
-from flowsim.engine.threads import one_core
+from flowsim.solve.threads import one_core
 from flowsim.sweep import sweep
 from flowsim.sweep.store import lines
 

@@ -9,21 +9,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from flowsim.analysis.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
-from flowsim.drive import CHECKPOINT_SECONDS
-from flowsim.engine.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
+from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
-from flowsim.report.page.frames import FRAMES, NEURONS, UNIT
-from flowsim.report.plots.phase_portrait import MAX_TRAILS
-from flowsim.report.source import MAX_INSTANTS
+from flowsim.papers import CLAIMS
+from flowsim.present.page.frames import FRAMES, NEURONS, UNIT
+from flowsim.present.plots.phase_portrait import MAX_TRAILS
+from flowsim.present.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
+from flowsim.run.drive import CHECKPOINT_SECONDS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped, title
 from flowsim.scenario.sweep import MAX_POINTS
-from flowsim.schedule import LOG_SPAN
-from flowsim.theory import CLAIMS
+from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
+from flowsim.solve.schedule import LOG_SPAN
 
 Spec = Mapping[str, Any]
 

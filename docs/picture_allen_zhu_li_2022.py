@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 import flowsim
-from flowsim.report.style import PALETTE, SHADE
+from flowsim.present.style import PALETTE, SHADE
 
 #: variable -> (name, colour, line)
 PARTS = {

@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import flowsim
+from flowsim.papers import relu_network
+from flowsim.papers.frei_vardi_2023 import Flips, certified_radius, universal_direction
+from flowsim.present.style import GREY, LINES, PALETTE
 from flowsim.problem import fresh
-from flowsim.report.style import GREY, LINES, PALETTE
-from flowsim.theory import relu_network
-from flowsim.theory.frei_vardi_2023 import Flips, certified_radius, universal_direction
 
 SAMPLES = 1000
 #: All but this share of the samples have the certified radius that is drawn.

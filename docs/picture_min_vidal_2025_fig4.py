@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 import flowsim
-from flowsim.report.style import GREY, SIGNS
+from flowsim.present.style import GREY, SIGNS
 
 #: Label, or sign of an output weight -> colour, line, and width of a line that others lie on
 LOOKS = {1: (SIGNS["+1"], "-", 3.6), -1: (SIGNS["-1"], "--", 1.8)}

@@ -14,8 +14,8 @@ import numpy as np
 import xarray as xr
 
 import flowsim
-from flowsim.report.robust import STRONG
-from flowsim.report.style import GREY, PALETTE
+from flowsim.present.robust import STRONG
+from flowsim.present.style import GREY, PALETTE
 
 STYLES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (4, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib
 
 import flowsim
-from flowsim.report.kinds import KINDS, plot
+from flowsim.present.kinds import KINDS, plot
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 XOR = """

@@ -15,25 +15,24 @@ from ._accessor import register_with_xarray
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import sweep
-    from .analysis.case import Case, reopen
-    from .analysis.compare import compare
-    from .analysis.density import density
-    from .analysis.distance import distance
-    from .analysis.kkt import limit
-    from .analysis.robustness import robustness, transfer
-    from .analysis.weights import weights
+    from . import evaluate, run, sweep
     from .errors import FlowsimError, ScenarioError, UsageError
-    from .evaluation import evaluate
+    from .evaluate.case import Case, reopen
+    from .evaluate.compare import compare
+    from .evaluate.density import density
+    from .evaluate.distance import distance
+    from .evaluate.kkt import limit
+    from .evaluate.robustness import robustness, transfer
+    from .evaluate.weights import weights
+    from .present.page import write_report
     from .problem import Data, Problem, Weights, build
-    from .report.page import write_report
     from .results import open
+    from .run import run_ensemble
     from .scenario import Scenario, load, loads
-    from .simulation import run, run_ensemble
     from .sweep import open_sweep
 
 _HOME = {
-    "Case": "analysis.case",
+    "Case": "evaluate.case",
     "Data": "problem",
     "FlowsimError": "errors",
     "Problem": "problem",
@@ -42,23 +41,23 @@ _HOME = {
     "UsageError": "errors",
     "Weights": "problem",
     "build": "problem",
-    "compare": "analysis.compare",
-    "density": "analysis.density",
-    "distance": "analysis.distance",
-    "evaluate": "evaluation",
-    "limit": "analysis.kkt",
+    "compare": "evaluate.compare",
+    "density": "evaluate.density",
+    "distance": "evaluate.distance",
+    "evaluate": "",
+    "limit": "evaluate.kkt",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
     "open_sweep": "sweep",
-    "reopen": "analysis.case",
-    "robustness": "analysis.robustness",
-    "run": "simulation",
-    "run_ensemble": "simulation",
+    "reopen": "evaluate.case",
+    "robustness": "evaluate.robustness",
+    "run": "",
+    "run_ensemble": "run",
     "sweep": "",
-    "transfer": "analysis.robustness",
-    "weights": "analysis.weights",
-    "write_report": "report.page",
+    "transfer": "evaluate.robustness",
+    "weights": "evaluate.weights",
+    "write_report": "present.page",
 }
 
 __all__ = [
@@ -95,7 +94,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'flowsim' has no attribute {name!r}")
     home = _HOME[name]
-    # the package of sweeps is its own function
+    # packages that are their own functions
     value = getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
     globals()[name] = value
     return value

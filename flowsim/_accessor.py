@@ -19,7 +19,7 @@ def register_with_xarray() -> None:
 
 
 def _register() -> None:
-    from .report import accessor  # noqa: F401
+    from .present import accessor  # noqa: F401
 
 
 class _XarrayWatcher(MetaPathFinder):

@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[1]
 #: What a short run tries: files in which most of what rounds differently is looked at closely.
 SHORT = (
     "tests/properties",
-    "tests/unit/engine/test_restart.py",
+    "tests/unit/solve/test_restart.py",
     "tests/unit/observe",
     "tests/unit/problem",
-    "tests/unit/analysis/test_radii.py",
+    "tests/unit/evaluate/test_radii.py",
     "tests/conformance/test_exactness.py",
     "tests/conformance/test_limit.py",
 )

@@ -21,26 +21,17 @@ ORDER = [
     "errors",
     "machine",
     "markup",
+    "kinds",
     "scenario",
     "problem",
-    "engine",
-    "schedule",
-    "status",
-    "drive",
+    "solve",
     "observe",
     "results",
-    "analysis",
-    "theory",
-    "evaluation",
-    "prepared",
-    "outlook",
-    "warming",
-    "course",
-    "ensemble",
-    "progress",
-    "simulation",
+    "evaluate",
+    "papers",
+    "run",
     "sweep",
-    "report",
+    "present",
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
@@ -118,7 +109,7 @@ def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
 
 def test_only_the_jax_engine_imports_jax():
     for file in PACKAGE.rglob("*.py"):
-        if (PACKAGE / "engine" / "diffrax") not in file.parents:
+        if (PACKAGE / "solve" / "diffrax") not in file.parents:
             used = {name.split(".")[0] for _, name in imports(file, PACKAGE)}
             assert not used & JAX, file
 
@@ -200,14 +191,14 @@ NEEDLESS = {
     "plotly",
     "rich",
     "sklearn",
-    "flowsim.analysis.case",
-    "flowsim.analysis.kkt",
-    "flowsim.analysis.robustness",
-    "flowsim.engine.descent",
-    "flowsim.engine.diffrax",
-    "flowsim.evaluation",
+    "flowsim.evaluate.case",
+    "flowsim.evaluate.kkt",
+    "flowsim.evaluate.robustness",
+    "flowsim.solve.descent",
+    "flowsim.solve.diffrax",
+    "flowsim.evaluate.asked",
     "flowsim.sweep",
-    "flowsim.theory",
+    "flowsim.papers",
     "scipy.integrate",
     "scipy.interpolate",
     "scipy.optimize",
@@ -225,7 +216,7 @@ def loaded_by_the_quickstart(tmp_path_factory) -> set[str]:
 
 
 def test_the_quickstart_loads_what_it_needs_only(loaded_by_the_quickstart):
-    assert {"numba", "netCDF4", "flowsim.engine.numba"} <= loaded_by_the_quickstart
+    assert {"numba", "netCDF4", "flowsim.solve.numba"} <= loaded_by_the_quickstart
     assert not loaded_by_the_quickstart & NEEDLESS
 
 

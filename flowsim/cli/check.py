@@ -16,8 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
-    from ..outlook import outlook
-    from ..prepared import Prepared
+    from ..run.outlook import outlook
+    from ..run.prepare import Prepared
 
     prepared = Prepared(scenario)
     expected = outlook(prepared)

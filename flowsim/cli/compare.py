@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..analysis.compare import compare
+    from ..evaluate.compare import compare
     from ..results import open
 
     with open(options.a) as a, open(options.b) as b:

@@ -11,9 +11,9 @@ from typing import Self, TextIO
 import numpy as np
 import xarray as xr
 
-from ..analysis.phases import moment
+from ..evaluate.phases import moment
+from ..present.summary import evenly, phase_instants, spread
 from ..problem.data.samples import Floats
-from ..report.summary import evenly, phase_instants, spread
 from ..results.layout import named_by
 
 #: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..report.kinds import KINDS, obstacles, plot
+    from ..present.kinds import KINDS, obstacles, plot
     from ..results import open
 
     if is_sweep(options.result):
@@ -61,7 +61,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _of_sweep(options: argparse.Namespace) -> int:
-    from ..report.sweeps import KINDS, plot
+    from ..present.sweeps import KINDS, plot
     from ..sweep import open_sweep
 
     if options.kind is None:

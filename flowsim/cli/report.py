@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..report.page import write_report
+    from ..present.page import write_report
 
     output = Path(options.output or Path(options.results[0]).with_suffix(".html").name)
     if not _of_sweep(options, output):
@@ -32,7 +32,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _of_sweep(options: argparse.Namespace, output: Path) -> bool:
     """Write the page about a sweep, if it is one that is shown; whether it is."""
-    from ..report.sweeps import write_report
+    from ..present.sweeps import write_report
 
     sweeps = [name for name in options.results if is_sweep(name)]
     if not sweeps:

@@ -25,8 +25,8 @@ def execute(options: argparse.Namespace) -> int:
         say("the scenario is run as it is; its [sweep] is for flowsim sweep")
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
 
-    from ..progress import bar_of
-    from ..simulation import run
+    from ..run import run
+    from ..run.progress import bar_of
     from .glance import Sheet
     from .page import summary, text
 

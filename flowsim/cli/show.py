@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..report.summary import completed
+    from ..present.summary import completed
     from ..results import open
     from .glance import Sheet
     from .page import summary, text

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..analysis.scaling import number
-from ..report.sweeps import failed, keys, numbers, range_of
+from ..evaluate.scaling import number
+from ..present.sweeps import failed, keys, numbers, range_of
 from .common import finite
 from .glance import Sheet
 

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from ..analysis.robustness import transfer
+    from ..evaluate.robustness import transfer
 
     names = ("attacks", "norm", "samples", "at", "onto")
     found = transfer(options.a, options.b, options.radii, **{name: getattr(options, name) for name in names})

@@ -8,12 +8,12 @@ from operator import matmul
 
 import numpy as np
 
-from ..engine import Snapshot, target_cluster
-from ..engine.threads import blas_threads
 from ..problem import Problem, Reduced
 from ..problem.data import Samples
 from ..problem.data.samples import Floats, Integers
 from ..problem.networks.layers import forward
+from ..solve import Snapshot, target_cluster
+from ..solve.threads import blas_threads
 from .decomposition import Decomposition
 from .kkt import Certificate, certify
 

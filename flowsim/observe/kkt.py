@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ..engine import Snapshot
 from ..problem import Problem, Reduced
 from ..problem.data.samples import Floats
 from ..scenario import Scenario
 from ..scenario.loss import MARGIN_LOSSES
+from ..solve import Snapshot
 
 #: A sample supports the margin where its multiplier is at least this part of the largest.
 SUPPORT = 1e-3

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Report, Snapshot
 from ..errors import UsageError
 from ..problem.data.samples import Floats, Integers
 from ..scenario import Scenario
-from ..schedule import Schedule
+from ..solve import Report, Snapshot
+from ..solve.schedule import Schedule
 from .instant import Instant, Setting
 from .registry import OBSERVABLES, Observable
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine import cosines
 from ..problem.data.samples import Floats
+from ..solve import cosines
 from . import features
 from .decomposition import cluster_coefficients, noise_coefficients
 from .gates import gates, sliding_pairs

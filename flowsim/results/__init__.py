@@ -1,6 +1,6 @@
 """The Dataset of a run: its layout, where it comes from, its file."""
 
-from . import checkpoint, layout
+from . import layout
 from .points import open_point
 from .provenance import attributes, scenario_attributes, status_attributes
 from .store import check_writable, open, opened, write, write_text, written_aside
@@ -8,7 +8,6 @@ from .store import check_writable, open, opened, write, write_text, written_asid
 __all__ = [
     "attributes",
     "check_writable",
-    "checkpoint",
     "layout",
     "open",
     "open_point",

@@ -13,12 +13,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..engine import Snapshot
-from ..engine.integrator import Flown
 from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
 from ..problem.data.samples import Booleans, Floats
 from ..scenario import Scenario
-from ..status import Status
+from ..solve import Snapshot
+from ..solve.integrator import Flown
+from ..solve.status import Status
 from . import layout
 
 NOT_RUN = Status("not_run", "not begun when this was written", exit_code=3)

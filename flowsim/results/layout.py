@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..engine.plan import GOING_OVER
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
 from ..problem.data.samples import Integers
 from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
 from ..scenario import Scenario
 from ..scenario.arrays import outside
+from ..solve.plan import GOING_OVER
 
 #: name -> long name, of everything in the root group that is not an observable
 COORDINATES = {

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Plan
 from ..scenario import Scenario
-from ..status import Status
+from ..solve import Plan
+from ..solve.status import Status
 from .layouts import LAYOUT
 
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ..engine import Snapshot
 from ..errors import UsageError
 from ..observe import Setting
+from ..solve import Snapshot
 from .layout import snapshot_index, upper_of
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..errors import FlowsimError
-from ..outlook import evaluations
-from ..prepared import Prepared
+from ..run.outlook import evaluations
+from ..run.prepare import Prepared
 from ..scenario import Scenario, read
 from .plan import Plan, Point
 

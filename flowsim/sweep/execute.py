@@ -11,9 +11,9 @@ from importlib.metadata import version
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..drive import interrupts
-from ..engine.threads import cores
 from ..errors import UsageError
+from ..run.drive import interrupts
+from ..solve.threads import cores
 from .batches import Batch
 from .flight import KILLED, Landed, Record, fly
 

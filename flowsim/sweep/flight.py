@@ -13,12 +13,12 @@ from typing import Any
 
 import xarray as xr
 
-from ..engine.threads import one_core
 from ..errors import FlowsimError
 from ..results import write
+from ..run import run
 from ..scenario import read
 from ..scenario.source import Source
-from ..simulation import run
+from ..solve.threads import one_core
 from .batches import Batch, Flight
 from .scalars import Cells, scalars
 

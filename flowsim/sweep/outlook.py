@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..outlook import EVALUATIONS
+from ..run.outlook import EVALUATIONS
 from ..scenario import Scenario
 from .batches import batches, estimate
 from .plan import plan, shown

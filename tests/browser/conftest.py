@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.made import ensemble, made, on_loss_clock, tiny, without
 
-from flowsim.report.page import write_report
+from flowsim.present.page import write_report
 
 SWITCHES = (
     "--headless",

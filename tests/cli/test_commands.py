@@ -7,10 +7,11 @@ import json
 import pytest
 
 import flowsim as package
-from flowsim import machine, warming
-from flowsim.engine.numba.kernel import Kernel
+from flowsim import machine
+from flowsim.run import warming
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped
+from flowsim.solve.numba.kernel import Kernel
 
 
 def test_version(flowsim):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from flowsim.progress import EnsembleBar
 from flowsim.results.gathered import NOT_RUN, Outcome
+from flowsim.run.progress import EnsembleBar
 
 SEEDS = ["--set", "seed=[0, 1, 2]"]
 
@@ -57,7 +57,7 @@ def test_json_has_the_same(flowsim):
 
 
 def test_where_no_member_has_run_there_is_a_page_all_the_same(flowsim, monkeypatch):
-    monkeypatch.setattr("flowsim.ensemble.Ensemble.fly", lambda self, index: Outcome(NOT_RUN))
+    monkeypatch.setattr("flowsim.run.ensemble.Ensemble.fly", lambda self, index: Outcome(NOT_RUN))
     answer = flowsim("run", "a.toml", *SEEDS, "--json")
     assert answer.code == 3
     facts = json.loads(answer.out, parse_constant=pytest.fail)
@@ -96,7 +96,7 @@ def test_bad_seeds_are_answered_with_their_line(flowsim, folder, files, command,
 
 PRESS_CONTROL_C_ONCE_A_MEMBER_IS_DONE = """
 import os, signal, sys
-from flowsim import ensemble, progress
+from flowsim.run import ensemble, progress
 from flowsim.cli import main
 
 pressed = []

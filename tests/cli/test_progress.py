@@ -11,9 +11,9 @@ import time
 import pytest
 
 import flowsim as package
-from flowsim.engine import Report
-from flowsim.engine.compiling import compiling
-from flowsim.progress import ProgressBar
+from flowsim.run.progress import ProgressBar
+from flowsim.solve import Report
+from flowsim.solve.compiling import compiling
 
 
 class Terminal(io.StringIO):

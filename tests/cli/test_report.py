@@ -12,8 +12,8 @@ import xarray as xr
 from support.made import ensemble, made
 
 import flowsim as package
-from flowsim.report.page.run import Run
-from flowsim.report.page.sections import reproduction
+from flowsim.present.page.run import Run
+from flowsim.present.page.sections import reproduction
 
 pytest.importorskip("plotly")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from flowsim.engine.plan import SOLVERS
+from flowsim.solve.plan import SOLVERS
 
 
 def assert_same_trajectory(first: str, second: str) -> None:

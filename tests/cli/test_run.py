@@ -70,7 +70,7 @@ def test_an_existing_file_is_left_as_it_is_unless_asked_otherwise(flowsim, files
 @pytest.mark.parametrize("output", ["missing/run.nc", "a.toml/run.nc", ".", "x" * 300 + ".nc"])
 def test_where_no_file_can_be_nothing_is_run(flowsim, files, monkeypatch, output):
     # not even the data are drawn
-    monkeypatch.setattr("flowsim.prepared.build", lambda *_: pytest.fail("the run was started"))
+    monkeypatch.setattr("flowsim.run.prepare.build", lambda *_: pytest.fail("the run was started"))
     before = files()
     answer = flowsim("run", "a.toml", "-o", output)
     assert (answer.code, answer.out) == (2, "")

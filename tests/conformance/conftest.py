@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.engine.plan import SOLVERS
+from flowsim.solve.plan import SOLVERS
 
 
 @pytest.fixture(scope="session", params=SOLVERS)

@@ -7,11 +7,11 @@ import pytest
 from support.reading import angles
 
 import flowsim
-from flowsim.engine.plan import SOLVERS
 from flowsim.problem.networks import ACTIVATIONS
 from flowsim.scenario import Scenario
 from flowsim.scenario.model import TwoLayer
 from flowsim.scenario.shipped import find, shipped
+from flowsim.solve.plan import SOLVERS
 
 SMALLER = {
     "data.samples": 300,

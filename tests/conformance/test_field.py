@@ -9,11 +9,11 @@ import pytest
 from support.reference import Plain
 
 from flowsim import Problem, build, loads
-from flowsim.engine import Plan, make
-from flowsim.engine.diffrax.coordinates import Cartesian, Constants, Polar
-from flowsim.engine.diffrax.field import Data, Network
 from flowsim.problem import Reduced, reduce
 from flowsim.problem.data.samples import Floats
+from flowsim.solve import Plan, make
+from flowsim.solve.diffrax.coordinates import Cartesian, Constants, Polar
+from flowsim.solve.diffrax.field import Data, Network
 
 #: Rates at the start as the engine has them: (m, r) of u or w, (m,) of log|w| (polar), (m,) of v/|w| or v; 0 where the
 #: engine does not integrate it.

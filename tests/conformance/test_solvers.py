@@ -11,11 +11,11 @@ from support.reading import angles, weight_error, weights
 from support.reference import prelu_square_flow
 
 import flowsim
-from flowsim.engine import Integrator, Snapshot, choose, make
-from flowsim.engine.numba import layout
-from flowsim.engine.plan import SOLVERS
-from flowsim.engine.threads import one_blas_thread
 from flowsim.problem import build, reduce
+from flowsim.solve import Integrator, Snapshot, choose, make
+from flowsim.solve.numba import layout
+from flowsim.solve.plan import SOLVERS
+from flowsim.solve.threads import one_blas_thread
 
 ORDERS = {"tsit5": 5, "dopri5": 5, "dopri8": 8, "dop853": 8, "rkc2": 2, "kvaerno5": 5}
 EVERY_SOLVER = pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import flowsim
-from flowsim.report.kinds import KINDS
+from flowsim.present.kinds import KINDS
 from flowsim.scenario.shipped import shipped
 
 DOCS = Path(__file__).parents[2] / "docs"

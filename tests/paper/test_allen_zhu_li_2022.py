@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flowsim
+from flowsim.papers import evaluate
 from flowsim.scenario.shipped import shipped
-from flowsim.theory import evaluate
 
 
 def shortened(name, *iterations, **keys):

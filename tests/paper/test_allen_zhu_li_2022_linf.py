@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import flowsim
+from flowsim.papers import evaluate
+from flowsim.papers.allen_zhu_li_2022 import ATTACKED
 from flowsim.problem import build, fresh
 from flowsim.scenario.shipped import shipped
-from flowsim.theory import evaluate
-from flowsim.theory.allen_zhu_li_2022 import ATTACKED
 
 
 def shortened(name, iterations, changes=()):

@@ -10,10 +10,11 @@ import pytest
 import xarray as xr
 
 import flowsim
+from flowsim.evaluate.claim import CLAIMS, evidence_of
 from flowsim.observe import Setting
+from flowsim.papers import frei_2022
 from flowsim.problem import reduce
 from flowsim.scenario.shipped import find
-from flowsim.theory import CLAIMS, evidence_of, frei_2022
 
 NAMES = ("fig1", "fig1_flow", "high_dimension", "high_dimension_flow", "high_dimension_laplace")
 #: (A1) to (A7) with C = 16, smaller than what is shipped.

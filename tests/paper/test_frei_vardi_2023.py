@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import flowsim
+from flowsim.papers.frei_vardi_2023 import CLAIMS
 from flowsim.scenario.shipped import find
-from flowsim.theory.frei_vardi_2023 import CLAIMS
 
 #: In fewer dimensions, outside of Assumption 2.2 only by its factor 10.
 SMALLER = {

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.engine import Report, Snapshot
 from flowsim.observe import Recorder, Selection, Setting, instant, recorder
 from flowsim.problem import reduce
+from flowsim.solve import Report, Snapshot
 
 MODELS = [
     {"activation": "prelu"},

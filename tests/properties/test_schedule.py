@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.schedule import LOG_SPAN, Schedule
+from flowsim.solve.schedule import LOG_SPAN, Schedule
 
 counts = st.integers(2, 40)
 ends = st.floats(1e-6, 1e12)

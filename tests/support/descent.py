@@ -6,12 +6,12 @@ import numpy as np
 import xarray as xr
 
 import flowsim
-from flowsim.engine import Report, Snapshot
 from flowsim.observe import Recorder, Selection, Setting
+from flowsim.papers import Evidence
 from flowsim.problem import reduce
 from flowsim.problem.data.samples import Floats
 from flowsim.results import layout
-from flowsim.theory import Evidence
+from flowsim.solve import Report, Snapshot
 
 
 def descended(scenario: flowsim.Scenario, step: float, iterations: int, also: tuple[str, ...] = ()) -> Evidence:

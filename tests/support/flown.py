@@ -8,9 +8,9 @@ import numpy as np
 
 import flowsim
 from flowsim import Problem
-from flowsim.engine import Plan, Report, make
 from flowsim.problem import reduce
 from flowsim.problem.data.samples import Booleans, Floats
+from flowsim.solve import Plan, Report, make
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from flowsim.analysis import phases
+from flowsim.evaluate import phases
 
 ATTRIBUTES = {
     "title": "a <made> run & more",

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import flowsim
-from flowsim.analysis import sphere
-from flowsim.analysis.robustness import certified, exact
-from flowsim.analysis.robustness.attacks import minimal
+from flowsim.evaluate import evidence, sphere
+from flowsim.evaluate.robustness import certified, exact
+from flowsim.evaluate.robustness.attacks import minimal
+from flowsim.papers import allen_zhu_li_2022, allen_zhu_li_2022_perturbations
+from flowsim.papers.min_vidal_2025 import robustness
 from flowsim.scenario.shipped import shipped
-from flowsim.theory import allen_zhu_li_2022, allen_zhu_li_2022_perturbations, evidence
-from flowsim.theory.min_vidal_2025 import robustness
 
 FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 20, 10, 3, 1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flowsim.engine import Report, Snapshot
+from flowsim.solve import Report, Snapshot
 
 
 @dataclass

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from support.sweeps import BASE, GRID
 
 import flowsim
-from flowsim.analysis.scaling import scaling
 from flowsim.cli import main
 from flowsim.cli.glance import Sheet
 from flowsim.cli.sweep_page import summary, text
-from flowsim.report.sweeps import KINDS, numbers, plot, write_report
-from flowsim.report.sweeps.table import table
+from flowsim.evaluate.scaling import scaling
+from flowsim.present.sweeps import KINDS, numbers, plot, write_report
+from flowsim.present.sweeps.table import table
 
 NOISE = "data.noise.total"
 

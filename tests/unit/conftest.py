@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.engine import Report, Snapshot
 from flowsim.observe import Recorder, Selection, Setting
 from flowsim.problem import reduce
+from flowsim.solve import Report, Snapshot
 
 
 @pytest.fixture

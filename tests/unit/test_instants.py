@@ -9,7 +9,7 @@ import pytest
 
 import flowsim
 from flowsim.errors import ScenarioError
-from flowsim.schedule import Schedule
+from flowsim.solve.schedule import Schedule
 
 ENGINES = ["diffrax", "numba"]
 

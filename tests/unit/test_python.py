@@ -13,7 +13,7 @@ import xarray as xr
 from support.sweeps import BASE, GRID
 
 import flowsim
-from flowsim.report.kinds import KINDS
+from flowsim.present.kinds import KINDS
 
 ASKED = {"robustness": {"radii": [0.0, 0.2], "samples": 10, "steps": 5}, "distance": {"to": "ideal"}}
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim import theory
+from flowsim import papers
 
 TEXT = """\
 title = "samples of one's own"     # a comment
@@ -95,7 +95,7 @@ def answers(result: Path | xr.DataTree, page: Path) -> Iterator[tuple[str, xr.Da
     yield "density", flowsim.density(result, 0.2, samples=5, steps=5)
     yield "transfer", flowsim.transfer(result, result, radii, samples=5, steps=5)
     yield "compare", flowsim.compare(result, result)
-    yield "claims", theory.evaluate(result, EVALUATED["claims"])
+    yield "claims", papers.evaluate(result, EVALUATED["claims"])
     for name, group in flowsim.evaluate(result, EVALUATED).children.items():
         yield f"evaluate: {name}", group.to_dataset()
     with flowsim.reopen(result) as case:

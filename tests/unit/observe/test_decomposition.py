@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.engine import Snapshot
 from flowsim.observe import OBSERVABLES, Instant, Setting
 from flowsim.problem import reduce
+from flowsim.solve import Snapshot
 
 COEFFICIENTS = ["cluster_coefficient", "noise_coefficient"]
 CLUSTERED = """

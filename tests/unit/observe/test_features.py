@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.engine import Snapshot
 from flowsim.observe import OBSERVABLES, Instant, Setting
 from flowsim.observe.features import GAMMA, sure_winners
 from flowsim.problem import reduce
+from flowsim.solve import Snapshot
 
 TEXT = """
 [data]

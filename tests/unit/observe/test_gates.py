@@ -9,9 +9,9 @@ from support.degenerate import problem_on
 from support.reference import Plain
 
 import flowsim
-from flowsim.engine import Plan, make
 from flowsim.observe import OBSERVABLES, Instant, Setting
 from flowsim.problem import reduce
+from flowsim.solve import Plan, make
 
 CLUSTERS = """
 seed = 1

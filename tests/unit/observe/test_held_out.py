@@ -8,10 +8,10 @@ from scipy.special import logsumexp
 from scipy.stats import norm as normal
 
 import flowsim
-from flowsim.engine import Snapshot
 from flowsim.observe import Instant, Setting, instant
 from flowsim.problem import reduce
 from flowsim.results import write
+from flowsim.solve import Snapshot
 
 EPS = np.finfo(float).eps
 LOGISTIC, CLASSES = {"kind": "logistic"}, {"kind": "cross_entropy"}

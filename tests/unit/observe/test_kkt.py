@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.engine import Snapshot
 from flowsim.observe import Instant, Setting
 from flowsim.observe.kkt import homogeneity
 from flowsim.problem import reduce
+from flowsim.solve import Snapshot
 
 #: Networks of every homogeneity, with the power L that belongs to each.
 NETWORKS = {

@@ -7,7 +7,7 @@ import pytest
 
 import flowsim
 from flowsim.observe import NUMERICS, OBSERVABLES, Selection, recorder
-from flowsim.prepared import Prepared
+from flowsim.run.prepare import Prepared
 
 TABLE = {"x": np.eye(4), "y": np.array([0.5, 1.0, -1.0, 2.0])}
 

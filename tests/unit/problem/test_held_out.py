@@ -9,11 +9,11 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim import drive
 from flowsim.cli import main
 from flowsim.errors import ScenarioError, UsageError
 from flowsim.problem import fresh
 from flowsim.results import layout, write
+from flowsim.run import drive
 
 RANDOM = np.random.default_rng(0)
 LABEL = np.where(np.arange(20) % 2 == 0, 1.0, -1.0)

@@ -11,9 +11,9 @@ import xarray as xr
 
 import flowsim
 from flowsim.cli import main
-from flowsim.report.kinds import obstacles, plot
+from flowsim.papers import evaluate
+from flowsim.present.kinds import obstacles, plot
 from flowsim.results.layouts import FORMAT
-from flowsim.theory import evaluate
 
 OLD = Path(__file__).parents[2] / "data" / "v0.1.0"
 NAMES = sorted(file.stem for file in OLD.glob("*.nc"))

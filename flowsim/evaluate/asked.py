@@ -1,0 +1,75 @@
+"""What [evaluate] asks for: each of its keys gives a group of the result, of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import xarray as xr
+
+from ..errors import UsageError
+from ..observe import Setting
+from ..problem import Problem
+from ..scenario import Scenario
+from .claim import CLAIMS, evidence_of, followed, held_against
+from .distance import ideal_of, to_ideal
+from .evidence import Evidence, NotApplicable
+from .kkt import limit_group, without_limit
+from .robustness import check as check_robustness
+from .robustness import evaluated
+
+#: Told what is being done.
+Say = Callable[[str], None]
+
+
+def check(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where something is asked for that the problem does not have."""
+    if scenario.evaluate.distance is not None:
+        try:
+            ideal_of(scenario, problem)
+        except UsageError as error:
+            raise scenario.error(("evaluate.distance", str(error))) from None
+    check_robustness(scenario, problem)
+
+
+def evaluations(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> Iterator[tuple[str, xr.Dataset]]:
+    """(name, group) of all that was asked for, one after the other, each computed when it is its turn.
+
+    root: the root group of a run that has reached its end. say is called with what is begun.
+    """
+    evidence = evidence_of(scenario, setting, root)
+    for name, evaluation in EVALUATIONS.items():
+        if getattr(scenario.evaluate, name):
+            say(name)
+            yield name, evaluation(evidence, say)
+
+
+def _claims(evidence: Evidence, say: Say) -> xr.Dataset:
+    return held_against(CLAIMS, evidence.scenario.evaluate.claims, evidence)
+
+
+def _distance(evidence: Evidence, say: Say) -> xr.Dataset:
+    wanted = evidence.scenario.evaluate.distance
+    over_time = wanted is not None and wanted.over_time
+    return to_ideal(evidence.scenario, evidence.setting, evidence.trajectory, over_time=over_time)
+
+
+def _limit(evidence: Evidence, say: Say) -> xr.Dataset:
+    try:
+        return limit_group(evidence.limit, evidence.weights)
+    except NotApplicable as reason:
+        return without_limit(str(reason))
+
+
+def _robustness(evidence: Evidence, say: Say) -> xr.Dataset:
+    return evaluated(evidence.scenario, evidence.setting, evidence.weights[-1], say)
+
+
+#: key of [evaluate] -> function of the run as claims see it, and whom to tell
+EVALUATIONS: dict[str, Callable[[Evidence, Say], xr.Dataset]] = {
+    "claims": _claims,
+    "distance": _distance,
+    "limit": _limit,
+    "robustness": _robustness,
+}
+
+__all__ = ["EVALUATIONS", "Say", "check", "evaluations", "followed"]

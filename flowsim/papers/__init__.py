@@ -1,0 +1,58 @@
+"""The papers: their ideal classifiers, their predictions, and how a run is held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import xarray as xr
+
+from ..evaluate.case import Result, reopened
+from ..evaluate.claim import CLAIMS, Claim, evidence_of, followed, held_against
+from ..evaluate.evidence import Evidence
+from ..solve.threads import blas_threads
+from . import (
+    allen_zhu_li_2022,
+    allen_zhu_li_2022_linf,
+    allen_zhu_li_2022_perturbations,
+    frei_2022,
+    frei_vardi_2023,
+    li_2025,
+    min_vidal_2025,
+)
+from .relu import distance_up_to_scale, relu_network
+
+for _paper, _claims in (
+    ("allen_zhu_li_2022", allen_zhu_li_2022.CLAIMS),
+    ("allen_zhu_li_2022", allen_zhu_li_2022_linf.CLAIMS),
+    ("allen_zhu_li_2022", allen_zhu_li_2022_perturbations.CLAIMS),
+    ("frei_2022", frei_2022.CLAIMS),
+    ("frei_vardi_2023", frei_vardi_2023.CLAIMS),
+    ("li_2025", li_2025.CLAIMS),
+    ("min_vidal_2025", min_vidal_2025.CLAIMS),
+):
+    for _name, _claim in _claims.items():
+        CLAIMS.register(f"{_paper}.{_name}", _claim)
+
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "Evidence",
+    "distance_up_to_scale",
+    "evaluate",
+    "followed",
+    "held_against",
+    "relu_network",
+]
+
+
+def evaluate(result: Result, claims: Iterable[str] = (), *, seed: int | None = None) -> xr.Dataset:
+    """Hold the result of a run against claims, along dimension `claim`.
+
+    claims: names of papers or theorems, such as "li_2025" or "li_2025.theorem_4_5"; by default those of its scenario.
+    seed: the member of an ensemble. Raises ScenarioError where a name is unknown.
+    """
+    chosen = list(claims)
+    with reopened(result, seed) as case, blas_threads(case.reduced.operations):
+        scenario = case.asking({"evaluate.claims": chosen} if chosen else {})
+        evidence = evidence_of(scenario, case.setting, case.trajectory)
+        return held_against(CLAIMS, scenario.evaluate.claims, evidence)

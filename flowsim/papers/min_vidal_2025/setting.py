@@ -1,0 +1,283 @@
+"""What the statements of Min & Vidal 2025 are written in: the mixture, its constants and clocks, where neurons begin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...evaluate.evidence import Evidence, NotApplicable
+from ...problem import Problem
+from ...problem.data.samples import Booleans, Floats, Integers
+from ...scenario.data import GaussianMixture
+from ...scenario.init import Shape
+from ...solve import cosines
+
+PAPER = "Min & Vidal 2025"
+#: delta, the probability with which a claim may fail.
+DELTA = 0.05
+#: The gap that stands for Theta(1), and the constants C, C_a and C_w in front of alpha^2 log(K/delta).
+GAP, CONSTANT = 0.01, 1.0
+#: The largest gap where the other cosines are not negative: that of a neuron at its centre.
+LARGEST_GAP = 1 - math.sqrt(0.5)
+#: Rounding of cosines and of kept times.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Orthonormal centres mu_k in two classes, and Gaussian clusters around them (Section 2).
+
+    alpha: the noise has covariance alpha^2/D I. label (K,): of the clusters, +1/-1.
+    """
+
+    alpha: float
+    dimension: int
+    label: Integers
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Mixture:
+        data, problem = evidence.scenario.data, evidence.problem
+        if not isinstance(data, GaussianMixture):
+            raise NotApplicable(f'it speaks of Gaussian mixtures, not of data.kind = "{data.kind}"')
+        if not np.allclose(problem.centers @ problem.centers.T, np.eye(len(problem.centers)), atol=ROUNDING):
+            raise NotApplicable("it speaks of orthonormal centres")
+        if set(problem.cluster_label.tolist()) != {-1, 1}:
+            raise NotApplicable("it speaks of clusters of both labels")
+        if data.supervision != "class":
+            raise NotApplicable("it speaks of a network with a single output")
+        alpha = data.noise.standard_deviation(data.dimension) * math.sqrt(data.dimension)
+        return cls(alpha, data.dimension, problem.cluster_label)
+
+    @property
+    def clusters(self) -> int:
+        return len(self.label)
+
+    @property
+    def smaller_class(self) -> int:
+        """min(K_1, K_2)"""
+        return int(min((self.label > 0).sum(), (self.label < 0).sum()))
+
+    @property
+    def small(self) -> float:
+        """alpha^2 log(K/delta), what Õ(alpha^2) stands for"""
+        return CONSTANT * self.alpha**2 * math.log(self.clusters / DELTA)
+
+
+@dataclass(frozen=True)
+class Training:
+    """The flow of a pReLU network on such a mixture (Section 3), in the paper's time, in which a sample weighs 1/N.
+
+    times (T,); cosine (T, m, K): c_kj; log_mass (T, m): log |w_j|^2.
+    """
+
+    mixture: Mixture
+    problem: Problem
+    scale: float
+    target: Integers
+    initial: Floats
+    times: Floats
+    cosine: Floats
+    log_mass: Floats
+    loss: Floats
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Training:
+        mixture, problem = Mixture.of(evidence), evidence.problem
+        activation = problem.activation
+        if not (activation.homogeneity == 1 and activation.degree is not None and activation.degree > 2):
+            raise NotApplicable("it speaks of pReLU with p > 2")
+        if not problem.trained_output or problem.bias:
+            raise NotApplicable("it speaks of networks whose output weights are trained and that have no biases")
+        if problem.loss.name != "square":
+            raise NotApplicable("it speaks of the square loss")
+        if not isinstance(evidence.scenario.init, Shape):
+            raise NotApplicable("it speaks of weights of the size init.scale, and these were given")
+        times, cosine = evidence.over_time("cosine")
+        kept, log_norm = evidence.over_time("log_norm")
+        if len(kept) != len(times):
+            raise NotApplicable("cosines were not kept at every instant (see observe.variables)")
+        weight = float(evidence.setting.reduced.sample_weight.sum()) / mixture.clusters
+        _, log10_loss = evidence.over_time("log10_loss")
+        return cls(
+            mixture,
+            problem,
+            evidence.scenario.init.scale,
+            evidence.setting.target,
+            cosines(evidence.setting.reduced, evidence.setting.reduced.direction),
+            weight * times,
+            cosine,
+            2 * log_norm,
+            10**log10_loss / weight,
+        )
+
+    @property
+    def degree(self) -> float:
+        assert self.problem.activation.degree is not None
+        return self.problem.activation.degree
+
+    @property
+    def aimed(self) -> Integers:
+        """The neurons that have a target, those of some N_k"""
+        found = np.flatnonzero(self.target >= 0)
+        if not len(found):
+            raise NotApplicable("no neuron has a target")
+        return found
+
+    @property
+    def aim(self) -> Floats:
+        """(T, m'): c_kj of neurons with a target"""
+        return self.cosine[:, self.aimed, self.target[self.aimed]]
+
+    @cached_property
+    def gap(self) -> float:
+        """Delta, the non-degeneracy gap (equation 11)"""
+        own = self.problem.weights.output_sign[:, None] == self.mixture.label
+        return float(gaps(self.initial, own).min())
+
+    @property
+    def margin(self) -> float:
+        """The gap as Lemma 5 takes it; larger ones, as negative cosines allow them, are outside of what it says"""
+        return min(self.gap, LARGEST_GAP)
+
+    @property
+    def near(self) -> float:
+        """The cosine that the gap keeps with the target at least, Delta_1 of Lemma 5"""
+        return math.sqrt((1 / (1 - self.margin) ** 2 - 1) / 2)
+
+    @property
+    def apart(self) -> float:
+        """Delta_2 of Lemma 5: 1 - Delta_2 is the largest share of another cosine in that with the target, to the p - 2"""
+        return 1 - (1 - math.sqrt(2 * self.margin)) ** (self.degree - 2)
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """(W_min, W_max): norms of the initialisation's shape"""
+        log_size = self.problem.weights.log_norm - math.log(self.scale)
+        return float(np.exp(log_size.min())), float(np.exp(log_size.max()))
+
+    @property
+    def log_outputs(self) -> Floats:
+        """(T,): log of max_k |f(mu_k)| of balanced neurons"""
+        top = self.log_mass.max(axis=1, keepdims=True)
+        mass = self.problem.weights.output_sign * np.exp(self.log_mass - top)
+        outputs = np.einsum("tj,tjk->tk", mass, np.maximum(self.cosine, 0.0) ** self.degree)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.abs(outputs).max(axis=1)) + top[:, 0])
+
+    @property
+    def log_cluster_mass(self) -> Floats:
+        """(T, K): log of the sum of |w_j|^2 over N_k"""
+        chosen = [self.target == k for k in range(self.mixture.clusters)]
+        return np.stack([_log_sum(self.log_mass[:, of]) for of in chosen], axis=1)
+
+    @property
+    def log_void_mass(self) -> Floats:
+        """(T,): the same over the neurons in the void regions"""
+        return _log_sum(self.log_mass[:, self.target < 0])
+
+    @property
+    def t1_bound(self) -> float:
+        """Equation F.20"""
+        p = self.degree
+        turning = 20 / ((p - 2) * p * self.apart * self.near ** (p - 2)) if self.gap > 0 else math.inf
+        return turning + 2 / (p * (2 ** (p - 1) - 2)) * max(-math.log(self.mixture.small), 0.0)
+
+    @property
+    def t2(self) -> float:
+        """Lemma 8: until when outputs are small at least"""
+        p, width = self.degree, len(self.target)
+        return -(math.log(2 ** (p - 1) * math.sqrt(width)) + math.log(self.scale)) / (
+            2 ** (p + 2) * self.mixture.clusters
+        )
+
+    @property
+    def t1(self) -> float:
+        """The first kept instant at which every c_kj is at least 1 - C alpha^2 log(K/delta) (equation F.11)"""
+        return self._first(
+            self.aim.min(axis=1) >= 1 - self.mixture.small, "the neurons have not aligned with their targets"
+        )
+
+    @property
+    def fitted(self) -> float:
+        """t*: the first kept instant at which the mass of every cluster has reached 1 - C_w alpha^2 log(K/delta)"""
+        with np.errstate(over="ignore"):
+            reached = np.exp(self.log_cluster_mass).min(axis=1) >= 1 - self.mixture.small
+        return self._first(reached, "the clusters' masses have not reached 1")
+
+    @property
+    def last(self) -> float:
+        """T* = t* + alpha^-min(p - 2, 2) of Theorem 1 with the constant 1 for Omega(1)"""
+        return self.fitted + self.mixture.alpha ** -min(self.degree - 2, 2.0)
+
+    def during(self, begin: float, end: float) -> Booleans:
+        """(T,): the kept instants in [begin, end], of which there must be one"""
+        inside = (self.times >= begin * (1 - ROUNDING)) & (self.times <= end * (1 + ROUNDING))
+        if not inside.any():
+            raise NotApplicable(f"no instant was kept in [{begin:.4g}, {end:.4g}] (see observe.times)")
+        return inside
+
+    def _first(self, reached: Booleans, otherwise: str) -> float:
+        if not reached.any():
+            raise NotApplicable(otherwise)
+        return float(self.times[reached.argmax()])
+
+
+def gaps(cosine: Floats, own: Booleans) -> Floats:
+    """(m,): 1 less the largest cosine between each neuron and the boundary of its region among the centres of its sign,
+    the void region included (equation 11). cosine (m, K): with orthonormal centres; own (m, K): those of the neuron's sign.
+
+    The nearest point of the boundary lies where the largest cosine c equals the second, at an angle with the sine
+    (c - c')/sqrt(2), or where it is 0, with the sine c; that of the void region is where its largest cosine is 0.
+    """
+    ordered = np.sort(np.where(own, cosine, -np.inf), axis=1)
+    first, second = ordered[:, -1], ordered[:, -2]
+    sine = np.where(first > 0, np.minimum(first, (first - second) / math.sqrt(2)), -first)
+    return np.asarray(1 - np.sqrt(1 - np.minimum(sine, 1.0) ** 2))
+
+
+def unmet(evidence: Evidence) -> str:
+    """Which assumptions of Theorem 1 the run is outside of; empty where there is none"""
+    try:
+        training = Training.of(evidence)
+    except NotApplicable as reason:
+        return str(reason)
+    return "; ".join(_unmet(evidence, training))
+
+
+def _unmet(evidence: Evidence, training: Training) -> Iterator[str]:
+    scenario, mixture = evidence.scenario, training.mixture
+    assert isinstance(scenario.data, GaussianMixture)
+    assert isinstance(scenario.init, Shape)
+    alpha, samples = mixture.alpha, scenario.data.samples / mixture.clusters
+    if scenario.flow.method != "gradient_flow":
+        yield f"gradient flow, not {scenario.flow.method}"
+    if not scenario.data.balanced or scenario.data.label_noise:
+        yield "the same number of samples from every cluster, and no flipped labels"
+    if not scenario.init.balanced:
+        yield "Assumption 1: balanced weights"
+    least = alpha ** (8 * mixture.clusters)
+    if scenario.init.scale > least * (1 + ROUNDING):
+        yield f"Assumption 1: eps = alpha^(8 K) = {least:.2g}, not {scenario.init.scale:.2g}"
+    empty = mixture.clusters - len(np.unique(training.target[training.target >= 0]))
+    if empty:
+        yield f"Assumption 2: a neuron in every Voronoi region; {empty} have none"
+    if training.gap < GAP:
+        yield f"Assumption 2: a gap Delta >= {GAP:g} for Theta(1), not {training.gap:.2g}"
+    if mixture.small >= 1:
+        yield f"alpha^2 log(K/delta) < 1, not {mixture.small:.3g}"
+    for name, value in (("D", mixture.dimension), ("N", samples)):
+        if value < alpha**-2 * (1 - 0.05):
+            yield f"{name} >= alpha^-2 = {alpha**-2:.4g}, not {value:g}"
+    if math.log(samples) > alpha**-2:
+        yield f"N <= exp(alpha^-2), not {samples:g}"
+
+
+def _log_sum(values: Floats) -> Floats:
+    """(T,): log of the sum of exp over the last axis, -inf where it is empty"""
+    if not values.shape[1]:
+        return np.full(len(values), -np.inf)
+    return np.asarray(np.logaddexp.reduce(values, axis=1))

@@ -1,0 +1,276 @@
+"""Puts the page together: words and tables as HTML, numbers and the plotting library compressed within it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from html import escape
+from importlib.resources import files
+from os import PathLike, fspath
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import UsageError
+from ...evaluate.case import Case, Result, tree_of
+from ...results import check_writable, write_text
+from . import sections
+from .curves import Absent, Figure, figures
+from .frames import frames
+from .radius import over_radius
+from .run import Run
+
+#: Numbers travel with so many significant digits, more than a screen can show.
+DIGITS = 6
+#: What is smaller is shown as 0: Plotly divides by it.
+TINY = 1e-200
+
+#: id -> heading, and what stands under it for each run
+PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
+    ("phases", "Phases", sections.timeline),
+    ("end", "At the end", sections.at_the_end),
+    ("claims", "Claims", sections.claims),
+    ("robust", "Robustness in numbers", sections.robustness),
+    ("limit", "Distance from a KKT point", sections.limit),
+    ("numerics", "Numerics", sections.numerics),
+    ("scenario", "Scenario", sections.scenario),
+    ("reproduce", "How to make it again", sections.reproduction),
+    ("provenance", "Provenance", sections.provenance),
+    ("others", "Also in the file", sections.other_groups),
+)
+#: So many of them stand before the pictures.
+FIRST = 2
+
+
+def write_report(
+    results: Result | Sequence[Result],
+    output: str | PathLike[str],
+    *,
+    overwrite: bool = False,
+    seed: int | None = None,
+) -> None:
+    """Write a page about a result, or about several side by side; it opens in a browser without a network.
+
+    results: files, trees or cases, one or several. seed: show this member of each ensemble rather than all.
+    Raises UsageError where one is not a result, where the page
+    cannot be written, where it exists and `overwrite` is not set, and where Plotly is not installed.
+    """
+    check_writable(output, overwrite)
+    shown = [results] if isinstance(results, str | PathLike | xr.DataTree | Case) else [*results]
+    file, paths = Path(output), [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
+    if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
+        raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
+    with ExitStack() as opened:
+        short = len({path.name for path in paths}) == len(paths)
+        runs = [_run(result, number, short, seed, opened) for number, result in enumerate(shown, start=1)]
+        text = page(runs)
+    write_text(file, text)
+
+
+def _run(result: Result, number: int, short: bool, seed: int | None, opened: ExitStack) -> Run:
+    """number: of the result on the page; it is the name of one that is not in a file. short: whether a file's name is
+    enough to tell it from the others."""
+    if isinstance(result, Case):
+        if result.stage is not None:
+            raise UsageError("a page is about all stages of a run; leave the stage out")
+        of_member = result.seed if "seed" in result.tree.dims else seed
+        return Run.of(Path(result.name).name, result.tree, of_member)
+    tree, name, mine = tree_of(result)
+    if mine:
+        opened.callback(tree.close)
+        return Run.of(Path(name).name if short else name, tree, seed)
+    return Run.of(f"result_{number}.nc", tree, seed)
+
+
+def page(runs: Sequence[Run]) -> str:
+    """The whole file."""
+    drawn = [list(figures(run)) for run in runs]
+    moving = [frames(run) for run in runs]
+    title = " · ".join(dict.fromkeys(_title(run) for run in runs))
+    before, after = _parts(runs, PARTS[:FIRST]), _parts(runs, PARTS[FIRST:])
+    numbers = [_numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)]
+    main = [before, _through_time(runs, moving), _over_time(runs, drawn), _over_radius(runs), after]
+    return Template(_asset("page.html")).substitute(
+        title=escape(title),
+        style=_asset("page.css"),
+        runs=len(runs),
+        heads=_heads(runs),
+        main="\n".join(main),
+        numbers=_packed("numbers", json.dumps(numbers, allow_nan=False, separators=(",", ":"))),
+        plotly=_packed("plotly", _plotly()),
+        script=_asset("page.js"),
+    )
+
+
+def _title(run: Run) -> str:
+    return str(run.attributes["title"]) or run.name
+
+
+def _heads(runs: Sequence[Run]) -> str:
+    alone = f'<p class="file">{escape(runs[0].name)}</p>' if len(runs) == 1 else ""
+    return alone + _columns(runs, map(sections.verdict, runs))
+
+
+def _parts(runs: Sequence[Run], parts: Iterable[tuple[str, str, Callable[[Run], str]]]) -> str:
+    return "".join(_part(key, heading, runs, [content(run) for run in runs]) for key, heading, content in parts)
+
+
+def _part(key: str, heading: str, runs: Sequence[Run], contents: Sequence[str]) -> str:
+    """A section; nothing where no run has anything to say."""
+    if not any(contents):
+        return ""
+    return f'<section id="{key}"><h2>{heading}</h2>{_columns(runs, contents)}</section>'
+
+
+def _columns(runs: Sequence[Run], contents: Iterable[str]) -> str:
+    """One for each run, under its name where there are several."""
+    names = [f'<p class="file">{escape(run.name)}</p>' if len(runs) > 1 else "" for run in runs]
+    columns = (f"<div>{name}{content}</div>" for name, content in zip(names, contents, strict=True))
+    return f'<div class="runs">{"".join(columns)}</div>'
+
+
+def _through_time(runs: Sequence[Run], moving: Sequence[dict[str, Any] | Absent]) -> str:
+    """The slider, the play button, and for each run the heat map and the phase portrait that they move."""
+    contents = [_moving(index, run, found) for index, (run, found) in enumerate(zip(runs, moving, strict=True))]
+    player = (
+        '<div class="player" role="group" aria-label="time">'
+        '<button type="button" id="play" aria-pressed="false">Play</button>'
+        '<input type="range" id="time" min="0" max="0" value="0" aria-label="instant shown">'
+        '<output id="now" for="time"></output></div>'
+    )
+    shown = player if any(isinstance(found, dict) for found in moving) else ""
+    return f'<section id="through"><h2>Neurons through time</h2>{shown}{_columns(runs, contents)}</section>'
+
+
+def _moving(index: int, run: Run, found: dict[str, Any] | Absent) -> str:
+    if isinstance(found, Absent):
+        return _no_figure(found)
+    shown, neurons = len(found["neurons"]), found["of"]
+    some = f" {shown} of {neurons} neurons, evenly chosen." if shown < neurons else ""
+    size = ", its size its norm" if "log_norm" in run.trajectory else ""
+    options = "".join(
+        f'<option value="{k}">cluster {escape(name)}</option>' for k, name in enumerate(found["clusters"])
+    )
+    choosers = "".join(
+        f'<label>{axis} <select data-run="{index}" data-axis="{axis}">{options}</select></label> '
+        for axis in ("across", "up")
+    )
+    heat = (
+        f"Cosine between each neuron and each cluster centre; neurons are sorted by the centre that they end at.{some}"
+    )
+    portrait = (
+        f"Each neuron's cosines with two centres{size}, with a trail of where it came from. On the circle it lies in the "
+        f"plane of orthogonal centres.{some}"
+    )
+    return _figure(f"heat-{index}", "Cosines", heat, heat, "tall") + _figure(
+        f"portrait-{index}", "Phase portrait", portrait, portrait, "tall", choosers
+    )
+
+
+def _over_time(runs: Sequence[Run], drawn: Sequence[Sequence[Figure | Absent]]) -> str:
+    """One row for each kind of figure, a column for each run."""
+    rows = [
+        _columns(runs, [_still(index, figure) for index, figure in enumerate(kinds)])
+        for kinds in zip(*drawn, strict=True)
+    ]
+    shading = "".join(_shading(run, len(runs) > 1) for run in runs)
+    choice = (
+        '<p><label><input type="checkbox" id="log"> logarithmic time</label></p>'
+        f"<p>Dotted lines are the phases, with their numbers above.{shading}</p>"
+    )
+    grid = "grid" if len(runs) == 1 else "rows"
+    return f'<section id="over"><h2>Over time</h2>{choice}<div class="{grid}">{"".join(rows)}</div></section>'
+
+
+def _over_radius(runs: Sequence[Run]) -> str:
+    """The robust accuracy of each run; nothing where none has any."""
+    found = [over_radius(run) for run in runs]
+    contents = [_still(index, figure) if figure is not None else "" for index, figure in enumerate(found)]
+    return _part("robustness", "Robustness", runs, contents)
+
+
+def _shading(run: Run, named: bool) -> str:
+    """What the shading of a run's plots tells apart."""
+    names = escape(", ".join(part.name.replace("_", "-") for part in run.source.parts))
+    return f" Shading tells the parts{f' of {escape(run.name)}' if named else ''} apart: {names}." if names else ""
+
+
+def _still(index: int, figure: Figure | Absent) -> str:
+    if isinstance(figure, Absent):
+        return _no_figure(figure)
+    return _figure(f"{figure.key}-{index}", figure.title, figure.said, figure.caption)
+
+
+def _figure(key: str, title: str, said: str, caption: str, kind: str = "", controls: str = "") -> str:
+    return (
+        f'<figure class="{kind}"><h3>{escape(title)}</h3>{controls}<div class="plot" id="{key}" role="img" '
+        f'aria-label="{escape(f"{title}. {said}")}"></div><figcaption>{escape(caption)}</figcaption></figure>'
+    )
+
+
+def _no_figure(absent: Absent) -> str:
+    return (
+        f'<div class="absent" data-absent="{absent.key}"><h3>{escape(absent.title)}: not shown</h3>'
+        f"<p>{escape(absent.why)}</p></div>"
+    )
+
+
+def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] | Absent) -> dict[str, Any]:
+    """All that the page draws of a run."""
+    marks = [
+        {"number": phase.number, "name": phase.name, "at": phase.instant}
+        for phase in run.phases
+        if np.isfinite(phase.instant)
+    ]
+    return _jsonable(
+        {
+            "name": run.name,
+            "clock": run.clock.label,
+            "logarithms": run.clock.logarithms,
+            "phases": marks,
+            "parts": [{"from": part.begin, "to": part.end} for part in run.source.parts],
+            "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
+            "over_radius": vars(figure) if (figure := over_radius(run)) is not None else None,
+            "frames": moved if isinstance(moved, dict) else None,
+        }
+    )
+
+
+def _jsonable(value: Any) -> Any:
+    """JSON has no arrays of NumPy, no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _jsonable(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return None
+        return float(f"{value:.{DIGITS}g}") if abs(value) >= TINY else 0.0
+    return value
+
+
+def _plotly() -> str:
+    """The source of plotly.js, as the Python package Plotly has it."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise UsageError("a report needs Plotly: pip install 'flowsim[report]'") from None
+    return str(get_plotlyjs())
+
+
+def _packed(key: str, text: str) -> str:
+    """Text that page.js unpacks; nothing in it means anything to HTML."""
+    packed = base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+    return f'<script type="application/gzip" id="{key}">{packed}</script>'
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

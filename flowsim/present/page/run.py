@@ -1,0 +1,150 @@
+"""A result as the report sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import UsageError
+from ...evaluate.phases import moment
+from ...problem.data.samples import Floats
+from ..source import Clock, Source
+from ..summary import COUNTS, completed, last_values, phase_instants
+
+#: What the members of an ensemble have of their own, of what attributes say of a run.
+OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named instant. instant: on the clock, NaN where it was not reached. words: the instant as text."""
+
+    number: int
+    name: str
+    instant: float
+    words: str
+    definition: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """name: what the page calls it, its file's name. source: the whole result; of an ensemble, all members or one of
+    them."""
+
+    name: str
+    source: Source
+
+    @classmethod
+    def of(cls, name: str, tree: xr.DataTree, seed: int | None = None) -> Run:
+        """seed: the member of an ensemble to look at. Raises UsageError where there is none such."""
+        run = cls(name, Source.of(completed(tree), by_time=True))
+        return run if seed is None else run.member(seed)
+
+    def member(self, seed: int) -> Run:
+        """One run of an ensemble. Raises UsageError where it is not there or has not run."""
+        if not self.is_ensemble:
+            raise UsageError(
+                f"{self.name}: is a single run, of seed {self.attributes['seed']}; --seed is for ensembles"
+            )
+        try:
+            return Run(self.name, self.source.member(seed))
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Of the result; a member of an ensemble has some of its own."""
+        told = {str(name): value for name, value in self.source.trajectory.attrs.items()}
+        seed = self.source.trajectory.coords.get("seed")
+        if seed is None or self.is_ensemble:
+            return told
+        numerics = self.group("numerics")
+        own = {name: str(numerics[name].values) for name in OWN if name in numerics}
+        remedy = {"status_remedy": ""} if own.get("status") == "done" else {}
+        return {**told, **own, **remedy, "seed": int(seed)}
+
+    @property
+    def is_ensemble(self) -> bool:
+        return self.source.is_ensemble
+
+    @cached_property
+    def first(self) -> Run:
+        """The run itself; of an ensemble, the first member that has run."""
+        if not self.is_ensemble:
+            return self
+        ran = np.flatnonzero(~np.isnan(self.group("numerics")["stop_time"].values))
+        return self.member(int(self.source.trajectory["seed"].values[ran[0] if len(ran) else 0]))
+
+    @property
+    def clock(self) -> Clock:
+        """What curves are drawn over."""
+        return self.source.clock
+
+    @cached_property
+    def trajectory(self) -> xr.Dataset:
+        """The root group at the instants that are drawn."""
+        return self.source.trajectory.isel(time=self.clock.index)
+
+    @property
+    def groups(self) -> Mapping[str, xr.Dataset]:
+        """All groups, with all members and all instants."""
+        return self.source.groups
+
+    def group(self, name: str) -> xr.Dataset:
+        """Of the members in question, with all their instants."""
+        return self.source.group(name)
+
+    @property
+    def final(self) -> dict[str, Floats]:
+        """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
+        if self.is_ensemble:
+            return last_values(self.group("final"))
+        counts, last = self.group("numerics").isel(time=-1), self.source.trajectory.isel(time=-1)
+        return last_values(last) | {name: counts[name].values for name in COUNTS if name in counts}
+
+    @property
+    def phases(self) -> list[Phase]:
+        """In the order in which they were reached, those not reached last."""
+        found = self.group("phases")
+        words = zip(found["phase"].values, found["definition"].values, strict=True)
+        instants = phase_instants(found, self.clock.logarithms)
+        rows = [
+            (_middle(values), str(name), _when(values, self.clock.logarithms), str(definition))
+            for (name, definition), values in zip(words, map(np.atleast_1d, instants.values()), strict=True)
+        ]
+        rows.sort(key=lambda row: (np.isnan(row[0]), row[0]))
+        return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(rows, start=1)]
+
+    @property
+    def claims(self) -> Iterator[dict[str, Any]]:
+        """The rows of the group `claims`."""
+        if "claims" in self.groups:
+            found = self.groups["claims"]
+            names = [str(name) for name in found.variables if found[name].dims == ("claim",)]
+            for row in range(found.sizes["claim"]):
+                yield {name: found[name].values[row] for name in names}
+
+
+def number(value: float) -> str:
+    return "—" if np.isnan(value) else f"{value:.4g}"
+
+
+def _middle(instants: Floats) -> float:
+    reached = instants[~np.isnan(instants)]
+    return float(np.median(reached)) if len(reached) else np.nan
+
+
+def _when(instants: Floats, logarithms: bool) -> str:
+    """The instant in words; over the members of an ensemble, their quartiles."""
+    reached = instants[~np.isnan(instants)]
+    if not len(reached):
+        return "not reached"
+    if len(instants) == 1:
+        return f"at {moment(reached[0], logarithms)}"
+    lower, median, upper = (moment(value, logarithms) for value in np.quantile(reached, (0.25, 0.5, 0.75)))
+    return f"median {median} [{lower}, {upper}], reached by {len(reached)} of {len(instants)} members"

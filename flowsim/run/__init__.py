@@ -1,0 +1,78 @@
+"""From a scenario to its result: plan, drive, checkpoint, resume.
+
+``flowsim.run(scenario)`` runs one: the package is also its function :func:`run`.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from os import PathLike
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..problem import Data, Weights
+    from ..scenario import ScenarioLike
+
+#: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
+Progress = Callable[..., None]
+Warn = Callable[[str], None]
+
+
+def run(
+    scenario: ScenarioLike,
+    output: str | PathLike[str] | None = None,
+    *,
+    data: Data | None = None,
+    init: Weights | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Progress | None = None,
+    warn: Warn = warnings.warn,
+) -> xr.DataTree:
+    """Integrate a scenario, or the one in a file or a mapping, and return its result; with `output`, write it there too.
+
+    data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
+    progress: True for a bar on standard error, where that is a terminal or a notebook, which shows one by itself; or what
+    is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble with the
+    numbers of members (done, running, in all). warn is called with each reason to be wary. resume goes on from the file
+    `output`, which an interrupted run of the same scenario has left. An ensemble has a dimension `seed`.
+    However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
+    `status_remedy` say how it ended.
+    Raises ScenarioError or UsageError before anything is computed or written.
+    """
+    from ..problem import with_given
+    from ..scenario import as_scenario
+    from .simulate import simulate
+
+    return simulate(with_given(as_scenario(scenario), data, init), output, overwrite, resume, progress, warn)
+
+
+def run_ensemble(
+    scenario: ScenarioLike,
+    seeds: Iterable[int],
+    output: str | PathLike[str] | None = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool | Progress | None = None,
+    warn: Warn = warnings.warn,
+) -> xr.DataTree:
+    """Run a scenario once for each of the seeds; what follows them is as for :func:`flowsim.run`."""
+    from ..scenario import as_scenario
+
+    ensemble = as_scenario(scenario).replace({"seed": list(seeds)})
+    return run(ensemble, output, overwrite=overwrite, resume=resume, progress=progress, warn=warn)
+
+
+class _Callable(ModuleType):
+    """A package of the name of its main function cannot hide that: whoever imports it would."""
+
+    __call__ = staticmethod(run)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,163 @@
+"""What a run that was cut short leaves in its file, so that it can go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import xarray as xr
+
+from ..errors import UsageError
+from ..problem import Problem
+from ..results.layout import data, init
+from ..results.stored import scenario_of
+from ..scenario import Scenario, referenced_files, toml
+from ..solve import Integrator, Snapshot
+from ..solve.rest import Rest
+from ..solve.schedule import Schedule
+from .drive import Run
+
+GROUP = "checkpoint"
+#: The keys that may differ between the parts of a run.
+BUDGET = re.compile(r"(flow|stage\[\d+\])\.(wall_time|until\.steps)")
+#: An error names at most so many keys.
+NAMED = 3
+#: What begins the names of what a stage began with.
+BEGAN = "began_"
+#: What begins the names of what tells whether a flow has come to rest.
+REST = "rest_"
+STARTS = ("direction", "log_norm", "output_sign", "output_log")
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Which stage is under way, and the instant that it began with: time and counts of the whole run, kept instants until
+    then, and weights."""
+
+    stage: int
+    time: float
+    counts: Mapping[str, int]
+    instants: int
+    start: Snapshot
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(arrays, attributes)"""
+        layers = {f"upper_{index}": layer for index, layer in enumerate(self.start.upper)}
+        arrays = {name: getattr(self.start, name) for name in STARTS} | layers
+        numbers = {"stage": self.stage, "time": self.time, "instants": self.instants, "counts": json.dumps(self.counts)}
+        return {f"{BEGAN}{name}": array for name, array in arrays.items()}, {
+            f"{BEGAN}{name}": value for name, value in numbers.items()
+        }
+
+
+def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dataset:
+    """begun: of a run in stages."""
+    arrays = integrator.save(run.carry)
+    if run.rest is not None:
+        arrays |= {f"{REST}{name}": array for name, array in run.rest.saved().items()}
+    began, numbers = begun.saved() if begun is not None else ({}, {})
+    variables = {
+        name: (
+            tuple(f"{name}_{axis}" for axis in range(array.ndim)),
+            array,
+            {"long_name": f"{name.replace('_', ' ')} of the solver, as its engine keeps it", "units": "1"},
+        )
+        for name, array in {**arrays, **began}.items()
+    }
+    schedule = json.dumps(asdict(run.schedule))
+    return xr.Dataset(
+        variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds, **numbers}
+    )
+
+
+def restore(tree: xr.DataTree, integrator: Integrator, rest: Rest | None = None) -> Run:
+    """rest: of the same run as it begins. Raises UsageError where the result holds no checkpoint."""
+    saved = _saved(tree)
+    arrays = {str(name): array.values for name, array in saved.data_vars.items()}
+    carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))})
+    schedule = Schedule(**json.loads(saved.attrs["schedule"]))
+    if rest is not None:
+        rest.restore({name.removeprefix(REST): array for name, array in arrays.items() if name.startswith(REST)})
+    return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]), rest)
+
+
+def restore_begun(tree: xr.DataTree) -> Begun:
+    """Of a run in stages, which one is under way. Raises UsageError where the result holds no checkpoint."""
+    saved = _saved(tree)
+    layers: list[Any] = []
+    while (name := f"{BEGAN}upper_{len(layers)}") in saved:
+        layers.append(saved[name].values)
+    time = float(saved.attrs[f"{BEGAN}time"])
+    direction, log_norm, sign, size = (saved[f"{BEGAN}{name}"].values for name in STARTS)
+    return Begun(
+        stage=int(saved.attrs[f"{BEGAN}stage"]),
+        time=time,
+        counts=json.loads(saved.attrs[f"{BEGAN}counts"]),
+        instants=int(saved.attrs[f"{BEGAN}instants"]),
+        start=Snapshot(time, direction, log_norm, sign, size, upper=tuple(layers)),
+    )
+
+
+def save_ensemble(seconds: float) -> xr.Dataset:
+    """Of an ensemble no solver's state is saved: members that are done stay as they are, the others are run anew."""
+    return xr.Dataset(attrs={"seconds": seconds})
+
+
+def restore_ensemble(tree: xr.DataTree) -> float:
+    """The seconds spent so far. Raises UsageError where the result holds no checkpoint."""
+    return float(_saved(tree).attrs["seconds"])
+
+
+def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
+    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
+    made_by = scenario_of(tree)
+    there, here = _compared(made_by.to_dict()), _compared(scenario.to_dict())
+    different = [
+        f"{key} is {_told(there, key)} there and {_told(here, key)} here"
+        for key in {**here, **there}
+        if there.get(key) != here.get(key)
+    ]
+    if different:
+        named = "; ".join(different[:NAMED]) + (f"; and {len(different) - NAMED} more" * (len(different) > NAMED))
+        raise UsageError(
+            f"{output}: was made by another scenario: {named}; only flow.wall_time and flow.until.steps may differ"
+        )
+    for name, layout in (("data", data), ("init", init)):
+        here_too = layout(scenario, problem)
+        if here_too is None:
+            continue
+        began = tree.children[name].to_dataset(inherit=False)
+        names = {*map(str, began), *map(str, here_too)}
+        others = sorted(array for array in names if not _same(began, here_too, array))
+        if others:
+            files = [str(path) for key, path in referenced_files(scenario).items() if key.startswith(f"{name}.")]
+            what = " and ".join(files) or f"{'Data' if name == 'data' else 'Weights'} in memory"
+            raise UsageError(f"{output}: {what} has changed since this run was begun: {', '.join(others)}")
+
+
+def _same(one: xr.Dataset, other: xr.Dataset, name: str) -> bool:
+    return name in one and name in other and one[name].equals(other[name])
+
+
+def _compared(values: Any, key: str = "") -> dict[str, Any]:
+    """Dotted key -> value, without title and budgets."""
+    if isinstance(values, dict):
+        inner = [(f"{key}.{name}" if key else name, value) for name, value in values.items()]
+    elif isinstance(values, list) and values and isinstance(values[0], dict):
+        inner = [(f"{key}[{index}]", value) for index, value in enumerate(values)]
+    else:
+        return {} if key == "title" or BUDGET.fullmatch(key) else {key: values}
+    return {name: leaf for inside, value in inner for name, leaf in _compared(value, inside).items()}
+
+
+def _told(values: Mapping[str, Any], key: str) -> str:
+    return toml.inline(values[key]) if key in values else "not set"
+
+
+def _saved(tree: xr.DataTree) -> xr.Dataset:
+    if GROUP not in tree.children:
+        raise UsageError("there is nothing to resume: the run in this file is complete")
+    return tree.children[GROUP].to_dataset(inherit=False)

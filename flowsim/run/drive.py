@@ -1,0 +1,181 @@
+"""The host loop between compiled chunks: what is kept and when, progress, Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time as wall
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..scenario import Scenario
+from ..solve import Integrator, Report, Snapshot
+from ..solve.compiling import working
+from ..solve.pace import Pace
+from ..solve.plan import ENDLESS
+from ..solve.rest import Rest
+from ..solve.schedule import Schedule
+from ..solve.status import Status, judge
+
+#: Wall seconds between two checkpoints: what a kill without warning can cost.
+CHECKPOINT_SECONDS = 300.0
+
+
+class Recording(Protocol):
+    """Where kept instants go."""
+
+    def keep(self, snapshot: Snapshot, report: Report) -> None: ...
+
+    def thin(self) -> None:
+        """Drop every other kept instant, the second first."""
+
+    @property
+    def last_time(self) -> float:
+        """Time of the latest kept instant, or log10 of it where that is kept; nan before the first."""
+
+    @property
+    def residual(self) -> float:
+        """Of the KKT conditions at the latest kept instant; asked for only where until.kkt is given."""
+
+    @property
+    def log_loss(self) -> float:
+        """log of the loss at the latest kept instant; asked for only where a run may come to rest."""
+
+    @property
+    def separated(self) -> bool:
+        """Whether all samples were on their own side there; asked for only where the run has come to rest."""
+
+
+@dataclass
+class Run:
+    """A run under way: all that changes while it is driven, and all that a checkpoint needs beside the recording.
+
+    loose: the last kept instant is where the run stopped, not one of the schedule's. rest: what tells whether it has come
+    to rest, where that is to end it.
+    """
+
+    carry: Any
+    schedule: Schedule
+    seconds: float = 0.0
+    loose: bool = False
+    rest: Rest | None = None
+
+
+def drive(
+    integrator: Integrator,
+    scenario: Scenario,
+    run: Run,
+    recording: Recording,
+    progress: Callable[[Report], None],
+    checkpoint: Callable[[], None],
+    interrupted: Callable[[], bool] | None = None,
+) -> Status:
+    """Integrate until a goal is reached or the promise cannot be kept, and say which.
+
+    progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
+    stops is always kept. interrupted: as `interrupts` gives it, where the caller has it already.
+    """
+    before, begun, pace = run.seconds, working(), Pace()
+    written = wall.monotonic()
+    report = integrator.report(run.carry)
+    _keep_due(integrator, scenario, run, recording, report)
+    with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
+        while True:
+            previous, started = report, wall.monotonic()
+            run.carry = integrator.advance(
+                run.carry, run.schedule.next, _attempts(pace.attempts, run, scenario, report)
+            )
+            report = integrator.report(run.carry)
+            pace.note(report.tried - previous.tried, wall.monotonic() - started)
+            if run.schedule.every_step and report.steps > previous.steps:
+                _keep(run, recording, integrator.now(run.carry), report)
+            _keep_due(integrator, scenario, run, recording, report)
+            run.seconds = before + working() - begun
+            progress(report)
+            status = judge(scenario, _as_kept(scenario, report, run, recording), run.seconds, stopping())
+            if status is not None:
+                break
+            if wall.monotonic() - written >= CHECKPOINT_SECONDS:
+                checkpoint()
+                written = wall.monotonic()
+    run.loose = recording.last_time != _time_of(report)
+    if run.loose:
+        recording.keep(integrator.now(run.carry), report)
+    return status
+
+
+def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording) -> Report:
+    """The report, with what kept instants say: that the goal until.kkt is met, or that the flow rests."""
+    if _certified(scenario, recording):
+        return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
+    if run.rest is None or not run.rest.settled:
+        return report
+    unseparated = scenario.loss.kind in ENDLESS and not recording.separated
+    return replace(report, resting=run.rest.settled, unseparated=unseparated)
+
+
+def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) -> None:
+    recording.keep(snapshot, report)
+    if run.rest is not None:
+        run.rest.note(snapshot, recording.log_loss, by_loss=report.loss_clock_from is not None)
+
+
+def _certified(scenario: Scenario, recording: Recording) -> bool:
+    """Whether the latest kept instant has met the goal until.kkt."""
+    wanted = scenario.flow.until.kkt
+    return wanted is not None and recording.residual <= wanted
+
+
+def _time_of(report: Report) -> float:
+    return report.time if report.log10_time is None else report.log10_time
+
+
+def _keep_due(integrator: Integrator, scenario: Scenario, run: Run, recording: Recording, report: Report) -> None:
+    """Keep the scheduled instants up to the time reached, or to the first that meets the goal until.kkt or is at rest."""
+    while run.schedule.crowded(report.reading):
+        recording.thin()
+        run.schedule.coarsen()
+    while run.schedule.next <= report.reading:
+        due = run.schedule.next
+        snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
+        _keep(run, recording, snapshot, report)
+        run.schedule.advance()
+        if _certified(scenario, recording) or (run.rest is not None and run.rest.settled):
+            break
+
+
+def _attempts(wanted: int, run: Run, scenario: Scenario, report: Report) -> int:
+    limit = scenario.flow.until.steps
+    left = limit - report.steps if limit is not None else wanted
+    return 1 if run.schedule.every_step else max(min(wanted, left), 1)
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C, or a batch system's SIGTERM, into a flag, so that a chunk ends cleanly.
+
+    A second one acts at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    told = False
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+    def note(number: int, frame: object) -> None:
+        nonlocal told
+        told = True
+        restore()
+
+    for number in usual:
+        signal.signal(number, note)
+    try:
+        yield lambda: told
+    finally:
+        restore()

@@ -1,0 +1,71 @@
+"""A scenario made ready: everything that is decided before the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..errors import ScenarioError
+from ..observe import Selection, Setting, kkt
+from ..problem import Problem, Reduced, build, reduce
+from ..scenario import Scenario
+from ..solve import Plan, choose
+
+
+class Prepared:
+    """The problem of a scenario, or of the first member of an ensemble, and what will be done with it.
+
+    sibling: another member of the same ensemble; what does not depend on the seed is taken from it.
+    Raises ScenarioError or UsageError where the scenario cannot be run.
+    """
+
+    def __init__(self, scenario: Scenario, sibling: Prepared | None = None):
+        if sibling is None:
+            scenario = scenario.validated()
+        member = scenario.members[0]
+        self.scenario = scenario
+        self.problem: Problem = build(member, sibling.problem if sibling else None)
+        also: tuple[str, ...] = ()
+        if scenario.evaluate.anything:
+            # attacks, papers and optimisers, which other runs do without
+            from ..evaluate import asked
+
+            asked.check(member, self.problem)
+            also = asked.followed(scenario)
+        kkt.check(scenario, self.problem)
+        self.reduced: Reduced = reduce(
+            self.problem,
+            project=scenario.project,
+            merge=scenario.merge,
+            sibling=sibling.reduced if sibling else None,
+        )
+        self.plans: tuple[Plan, ...] = tuple(_plans(member, self.reduced))
+        self.plan: Plan = _joined(member, self.plans)
+        self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
+        self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting, also)
+
+
+def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:
+    """That of each stage."""
+    for index, part in enumerate(scenario.stages):
+        try:
+            yield choose(part, reduced)
+        except ScenarioError as error:
+            if not scenario.stage:
+                raise
+            found = ((issue.key.replace("flow", f"stage[{index}]", 1), issue.message) for issue in error.issues)
+            raise scenario.error(*found) from None
+
+
+def _joined(scenario: Scenario, plans: Sequence[Plan]) -> Plan:
+    """What is to be said of all stages together."""
+    if not scenario.stage:
+        return plans[0]
+    named = list(zip((stage.name for stage in scenario.stage), plans, strict=True))
+    return Plan(
+        engine=", ".join(dict.fromkeys(plan.engine for plan in plans)),
+        solver=", ".join(dict.fromkeys(plan.solver for plan in plans)),
+        coordinates=", ".join(dict.fromkeys(plan.coordinates for plan in plans)),
+        reasons=tuple(f"{name}: {reason}" for name, plan in named for reason in plan.reasons),
+        warnings=tuple(f"{name}: {warning}" for name, plan in named for warning in plan.warnings),
+        follows_sliding=all(plan.follows_sliding for plan in plans),
+    )

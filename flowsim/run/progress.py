@@ -1,0 +1,145 @@
+"""The progress bars of a run and of an ensemble: on a terminal and in a notebook, silent in a pipe."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+from tqdm import tqdm
+
+from ..scenario import Scenario
+from ..scenario.flow import Until
+from ..solve import Report
+from ..solve.compiling import telling
+
+#: A larger logarithm's loss is no float.
+LARGEST_LOG = 700.0
+#: Powers of ten from here on are written as such on the loss clock.
+FAR = 100.0
+#: Between two looks at the clock while something is compiled.
+CLOCK_SECONDS = 0.25
+#: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
+_FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this process."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
+
+
+class Bar:
+    """What both bars have in common. Inside, it shows what is compiled, too; in a pipe, a line says so."""
+
+    def __init__(self) -> None:
+        seen = sys.stderr.isatty() or in_notebook()
+        self._bar = tqdm(total=1.0, file=sys.stderr, disable=not seen, bar_format=_FORMAT, unit="", leave=False)
+        self._bar.set_description_str("preparing", refresh=True)
+        self._inside = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._inside.enter_context(telling(self.compiling))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inside.close()
+        self._bar.close()
+
+    @contextmanager
+    def compiling(self, expected: float, once: bool) -> Iterator[None]:
+        """While this goes on the clock moves; afterwards it begins anew, so that what remains is told by steps alone."""
+        text = f"once for this machine, about {expected:.0f} s" if once else "for this run"
+        if self._bar.disable:
+            if once:
+                self.say(f"compiling {text}")
+            yield
+            return
+        done = Event()
+
+        def tick() -> None:
+            while not done.wait(CLOCK_SECONDS):
+                self._bar.refresh()
+
+        self._draw("compiling", text, 0.0)
+        clock = Thread(target=tick, daemon=True)
+        clock.start()
+        try:
+            yield
+        finally:
+            done.set()
+            clock.join()
+            self._bar.start_t = time.time()
+
+    def say(self, message: str) -> None:
+        """A line above the bar."""
+        self._bar.write(message, file=sys.stderr)
+
+    def _draw(self, description: str, text: str, done: float) -> None:
+        """A bar that never goes back; done: the fraction."""
+        if self._bar.disable:
+            return
+        self._bar.set_description_str(description, refresh=False)
+        self._bar.unit = text
+        self._bar.n = min(max(done, self._bar.n), 1.0)
+        self._bar.refresh()
+
+
+class EnsembleBar(Bar):
+    """Shows how many members have ended and how many run."""
+
+    def show(self, ended: int, running: int, members: int) -> None:
+        self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
+
+
+class ProgressBar(Bar):
+    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
+
+    def __init__(self, scenario: Scenario):
+        super().__init__()
+        self._until = _until(scenario)
+        self._first_log_loss = math.nan
+
+    def show(self, report: Report, log_loss: float, phase: str) -> None:
+        loss = f"loss {math.exp(min(log_loss, LARGEST_LOG)):.3g}"
+        time = f"time {report.time:.4g}"
+        if report.log10_time is not None and max(report.log10_time, -log_loss / math.log(10)) > FAR:
+            loss, time = f"loss 1e{log_loss / math.log(10):.4g}", f"time 1e{report.log10_time:.4g}"
+        text = f"{time}, {loss}, {report.steps} steps"
+        self._draw(phase, text, self._done(report, log_loss))
+
+    def _done(self, report: Report, log_loss: float) -> float:
+        """The largest fraction of any stop condition that has been covered."""
+        until = self._until
+        if math.isnan(self._first_log_loss):
+            self._first_log_loss = log_loss
+        goals = [math.log(until.loss)] if until.loss is not None else []
+        goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
+        fallen, wanted = self._first_log_loss - log_loss, [max(self._first_log_loss - goal, 1e-12) for goal in goals]
+        if report.loss_clock_from is None:
+            fractions = [fallen / whole for whole in wanted]
+        else:  # the loss clock goes like the logarithm of that
+            fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(whole) for whole in wanted]
+        fractions += [report.time / until.time] if until.time is not None else []
+        fractions += [report.steps / until.steps] if until.steps is not None else []
+        return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)
+
+
+def bar_of(scenario: Scenario) -> EnsembleBar | ProgressBar:
+    """The bar of a scenario's run."""
+    return EnsembleBar() if scenario.is_ensemble else ProgressBar(scenario)
+
+
+def _until(scenario: Scenario) -> Until:
+    """Of a run in stages, the time at which the last one ends, where that is known; else that of the last one."""
+    if not scenario.stage:
+        return scenario.flow.until
+    times = [stage.until.time for stage in scenario.stage if stage.until.time is not None]
+    return Until(time=sum(times)) if len(times) == len(scenario.stage) else scenario.stage[-1].until

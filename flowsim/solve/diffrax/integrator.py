@@ -1,0 +1,264 @@
+"""The diffrax engine behind the drive's protocol. float64 is switched on for its own calls only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+
+from ...machine import measured, remember
+from ...problem import Problem, Reduced
+from ...scenario import Scenario
+from ..compiling import compiling
+from ..goals import Goals, Watch, reached_goal
+from ..integrator import Report
+from ..plan import GOING_OVER, Plan
+from ..snapshot import Snapshot
+from .chebyshev import Chebyshev
+from .clock import LossClock, Times
+from .coordinates import Cartesian, Constants, Coordinates, Polar, State
+from .field import Data, Network
+from .layers import Layers
+from .stepper import Carry, Stepper
+
+
+def _kvaerno5(rtol: float, smallest: float | None) -> Any:
+    """Stages are solved to a hundredth of the tolerance: of the smallest neuron's, where the state holds weights."""
+    smallest = 1.0 if smallest is None else smallest
+    root_finder: Any = optimistix.Chord(rtol=0.01 * rtol, atol=0.01 * rtol * smallest)
+    return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
+
+
+#: solver -> function of the tolerance and of the size of the smallest neuron, None in polar coordinates
+SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
+    "tsit5": lambda rtol, smallest: diffrax.Tsit5(scan_kind="lax"),
+    "dopri5": lambda rtol, smallest: diffrax.Dopri5(scan_kind="lax"),
+    "dopri8": lambda rtol, smallest: diffrax.Dopri8(scan_kind="lax"),
+    "rkc2": lambda rtol, smallest: Chebyshev(polar=smallest is None),
+    "kvaerno5": _kvaerno5,
+}
+
+#: The name under which is remembered how long compiling took, about how many processor seconds that is where it was never
+#: measured, and how many are more than what is compiled already takes.
+NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
+#: What the weights of layer l, above the first, are saved as.
+LAYER = "layer_{}"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _in_float64(method: Callable[P, R]) -> Callable[P, R]:
+    """The method with JAX in float64 while it runs."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return method(*args, **kwargs)
+
+    return call
+
+
+def _coordinates(problem: Problem, network: Network, plan: Plan) -> Coordinates:
+    if problem.upper:
+        return Layers(network)
+    if plan.coordinates == "polar":
+        return Polar(network, problem.balanced, problem.trained_output)
+    return Cartesian(network, problem.trained_output)
+
+
+def _network(problem: Problem, loss_clock: bool) -> Network:
+    return Network(
+        problem.activation,
+        problem.loss,
+        problem.outputs,
+        square_decay=problem.square_decay,
+        cubic_decay=problem.cubic_decay,
+        trained_output=problem.trained_output,
+        loss_clock=loss_clock,
+        growth=1.0 - 0.5 * problem.total_degree if loss_clock else 0.0,
+    )
+
+
+class DiffraxIntegrator:
+    """Implements :class:`flowsim.solve.integrator.Integrator`."""
+
+    @_in_float64
+    def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
+        problem, flow = reduced.problem, scenario.flow
+        self._until, self._goals = flow.until, Goals.of(flow.until)
+        polar = plan.coordinates == "polar"
+        smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
+        solver = SOLVERS[plan.solver](flow.rtol, smallest)
+
+        def stepper(loss_clock: bool) -> Stepper:
+            coordinates = _coordinates(problem, _network(problem, loss_clock), plan)
+            return Stepper(
+                solver,
+                coordinates,
+                flow.rtol,
+                watch_loss=self._goals.log_loss > -np.inf,
+                watch_alignment=flow.until.alignment is not None,
+                until_separated=plan.clock == GOING_OVER and not loss_clock,
+                reading=plan.reading,
+                clock=LossClock(coordinates, flow.until.time is None) if loss_clock else None,
+            )
+
+        self._stepper = stepper(plan.clock == "loss")
+        # what takes over where the loss clock does
+        self._later = stepper(True) if plan.clock == GOING_OVER else self._stepper
+        weights = problem.weights
+        self._constants = Constants(
+            Data.of(reduced, flow.precision), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
+        )
+        self._watch = Watch(*(jnp.asarray(array) for array in Watch.of(reduced)))
+        self._start = self._stepper.coordinates.start(reduced)
+
+    @property
+    def program(self) -> str:
+        return NAME
+
+    def to_compile(self) -> float:
+        return measured().get(NAME, SECONDS)
+
+    @_in_float64
+    def begin(self) -> Carry:
+        return self._ready(lambda: self._stepper.begin(self._start, self._constants))
+
+    @_in_float64
+    def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
+        if carry.separated:
+            before = carry
+            carry = self._ready(lambda: self._later.go_over(before, self._constants))
+        return self._advance(carry, stop, attempts)
+
+    def _advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
+        carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, stop, attempts)
+        jax.block_until_ready(carry.time)
+        return carry
+
+    def _ready(self, make: Callable[[], Carry]) -> Carry:
+        """A carry with which stepping can begin: all that its steps need is compiled now."""
+        with compiling(self.to_compile(), once=False):
+            begun = time.thread_time()
+            carry = self._advance(make(), -np.inf, 0)
+            seconds = time.thread_time() - begun
+        if seconds > WORTH_NOTING:
+            remember(NAME, seconds)
+        return carry
+
+    def _of(self, carry: Carry) -> Stepper:
+        """What goes on from a carry."""
+        return self._stepper if carry.times is None else self._later
+
+    @_in_float64
+    def report(self, carry: Carry) -> Report:
+        return Report(
+            time=self._time(carry),
+            step_size=float(carry.step),
+            steps=int(carry.accepted),
+            rejections=int(carry.rejected),
+            evaluations=self._of(carry).evaluations(carry),
+            reached=self._goal(carry) if carry.reached else "",
+            stalled=bool(carry.stalled),
+            finite=bool(carry.finite),
+            log10_time=self._log10_time(carry),
+            clock=float(self._of(carry).reads(carry)) if self._by_clock else None,
+            unseparated=bool(carry.unseparated),
+            loss_clock_from=None if carry.times is None else float(carry.times.origin),
+        )
+
+    @_in_float64
+    def at(self, carry: Carry, reading: float) -> Snapshot:
+        stepper = self._of(carry)
+        clock, log_time = stepper.locate(carry, jnp.asarray(reading))
+        time = float(jnp.exp(log_time)) if self._by_clock else reading
+        inside = self._snapshot(time, stepper.interpolate(carry, self._constants, clock))
+        return replace(inside, log10_time=float(log_time) / np.log(10) if self._has_log10_time else None)
+
+    @_in_float64
+    def now(self, carry: Carry) -> Snapshot:
+        if carry.times is not None and float(jnp.exp(carry.times.log_time)) > self._goals.end:
+            return self.at(carry, self._goals.end)
+        return replace(self._snapshot(self._time(carry), carry.state), log10_time=self._log10_time(carry))
+
+    @property
+    def _by_clock(self) -> bool:
+        """Whether instants are named by something else than the time."""
+        return self._stepper.reading != "time"
+
+    @property
+    def _has_log10_time(self) -> bool:
+        """Whether the loss clock runs, now or later."""
+        return self._later.clock is not None
+
+    def _time(self, carry: Carry) -> float:
+        time = carry.time if carry.times is None else jnp.exp(carry.times.log_time)
+        return min(float(time), self._goals.end)
+
+    def _log10_time(self, carry: Carry) -> float | None:
+        if not self._has_log10_time:
+            return None
+        log_time = jnp.log(carry.time) if carry.times is None else carry.times.log_time
+        return min(float(log_time), float(np.log(self._goals.end))) / np.log(10)
+
+    def _goal(self, carry: Carry) -> str:
+        """The goal that the carry has reached, in words."""
+        return reached_goal(self._until, float(self._stepper.log_loss(carry.state, self._constants)))
+
+    def _snapshot(self, time: float, state: State) -> Snapshot:
+        return self._stepper.coordinates.snapshot(time, state, self._constants)
+
+    def save(self, carry: Carry) -> dict[str, Any]:
+        *rows, upper = carry.state
+        state = {
+            name: np.asarray(leaf) for name, leaf in zip(State._fields[:-1], rows, strict=True) if leaf is not None
+        }
+        state |= {LAYER.format(layer): np.asarray(matrix) for layer, matrix in enumerate(upper or (), start=2)}
+        controller = np.array([float(leaf) for leaf in carry.controller_state])
+        counts = np.array([int(carry.accepted), int(carry.rejected), int(carry.spent)])
+        clock = np.array([float(carry.time), float(carry.step)])
+        # the last stage of the step before, which the next one starts from
+        stages = {f"stage_{index}": np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(carry.solver_state))}
+        times = (
+            {}
+            if carry.times is None
+            else {f"times_{name}": np.asarray(leaf) for name, leaf in carry.times._asdict().items()}
+        )
+        return {**state, **stages, **times, "controller": controller, "counts": counts, "clock": clock}
+
+    @_in_float64
+    def restore(self, saved: dict[str, Any]) -> Carry:
+        log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
+        layers = range(2, len(self._start.upper or ()) + 2)
+        upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
+        state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
+        begun, step = saved["clock"]
+        timed = {name: f"times_{name}" for name in Times._fields}
+        times = None
+        if saved.keys() >= set(timed.values()):
+            times = Times(**{name: jnp.asarray(saved[key]) for name, key in timed.items()})
+        stepper = self._stepper if times is None else self._later
+        carry = self._ready(
+            lambda: stepper.resume(jnp.asarray(begun), jnp.asarray(step), state, self._constants, 0.0, 1.0)
+        )
+        first, second, at_smallest = saved["controller"]
+        accepted, rejected, spent = saved["counts"]
+        fresh, structure = jax.tree.flatten(carry.solver_state)
+        stages = [jnp.asarray(saved[f"stage_{index}"]) for index in range(len(fresh))]
+        return carry._replace(
+            times=times,
+            solver_state=jax.tree.unflatten(structure, stages),
+            controller_state=(jnp.asarray(first), jnp.asarray(second), jnp.asarray(bool(at_smallest))),
+            accepted=jnp.asarray(accepted),
+            rejected=jnp.asarray(rejected),
+            spent=jnp.asarray(spent),
+        )

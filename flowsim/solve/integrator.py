@@ -1,0 +1,105 @@
+"""What the drive asks of an engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.data.samples import Floats
+from .snapshot import Snapshot
+
+#: What a report counts: the numbers that are kept with every instant.
+COUNTS = ("steps", "rejections", "evaluations", "updates", "events", "step_size")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where an integration stands. reached: the loss or alignment goal that is met, in words, or "". stalled: no further
+    step is possible. finite: the last trial step had finite values. updates: velocities of a single neuron that were
+    evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the
+    reading by which the schedule goes where that is not the time. unseparated: the loss will fall no further although a
+    sample is on the wrong side. loss_clock_from: the time from which the loss clock has run, where it does. resting: what
+    :class:`flowsim.solve.rest.Rest` has found, in words, or ""."""
+
+    time: float
+    step_size: float
+    steps: int
+    rejections: int
+    evaluations: int
+    reached: str
+    stalled: bool
+    finite: bool
+    updates: int = 0
+    events: int = 0
+    log10_time: float | None = None
+    clock: float | None = None
+    unseparated: bool = False
+    loss_clock_from: float | None = None
+    resting: str = ""
+
+    @property
+    def reading(self) -> float:
+        """What instants are named by: the time, as far as that is a float, or the clock where the end's time is unknown."""
+        return min(self.time, sys.float_info.max) if self.clock is None else self.clock
+
+    @property
+    def tried(self) -> int:
+        """Steps, accepted or not."""
+        return self.steps + self.rejections
+
+
+class Integrator(Protocol):
+    """An initial value problem made ready to step. The carry is opaque to all but the integrator."""
+
+    @property
+    def program(self) -> str:
+        """The name of what has to be compiled, which others may share; "" where it is nothing."""
+
+    def to_compile(self) -> float:
+        """About how many seconds that will take; 0 where it is there."""
+
+    def begin(self) -> Any:
+        """The carry at time 0."""
+
+    def advance(self, carry: Any, stop: float, attempts: int) -> Any:
+        """Step until the reading is at or past `stop`, a goal is met, `attempts` steps were tried, or no step is
+        possible. Fewer steps where they take longer than steps usually do."""
+
+    def report(self, carry: Any) -> Report: ...
+
+    def at(self, carry: Any, reading: float) -> Snapshot:
+        """The state at a reading within the last accepted step."""
+
+    def now(self, carry: Any) -> Snapshot: ...
+
+    def save(self, carry: Any) -> dict[str, Any]:
+        """Named arrays from which `restore` makes a carry that goes on as this one would."""
+
+    def restore(self, saved: dict[str, Any]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A flow through fixed instants, from time 0 to where it stopped.
+
+    snapshot: its states at the instants it reached, along a leading axis (T,); numerics: name of COUNTS -> (T,), the
+    report's number after the step that reached the instant; report, last: where it stopped.
+    """
+
+    snapshot: Snapshot
+    numerics: Mapping[str, NDArray[Any]]
+    report: Report
+    last: Snapshot
+
+
+@runtime_checkable
+class Flying(Protocol):
+    """An integrator with a loop of its own through fixed instants."""
+
+    def fly(self, instants: Floats, limit_steps: int | None, stopped: NDArray[np.bool_]) -> Flown:
+        """As :func:`flowsim.solve.through.fly`."""

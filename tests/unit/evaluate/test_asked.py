@@ -1,0 +1,72 @@
+"""What is computed after the flow: nothing of it can lose what came before."""
+
+from __future__ import annotations
+
+import pytest
+import xarray as xr
+
+import flowsim
+from flowsim.evaluate import asked
+from flowsim.scenario.evaluate import Evaluate
+
+ALL = """
+[data]
+dimension = 8
+positive = 1
+negative = 1
+samples = 12
+noise = { total = 0.01 }
+[model]
+activation = "relu"
+width = 8
+[init]
+scale = 0.01
+signs = "half"
+[loss]
+kind = "exponential"
+[flow]
+until = { loss = 0.01, steps = 2000 }
+[observe]
+times = 5
+[evaluate]
+claims = ["min_vidal_2025.assumption_2"]
+distance = {}
+limit = true
+robustness = { radii = [0.1], attacks = ["universal"], samples = 10 }
+"""
+
+
+def test_every_key_of_evaluate_has_its_evaluation():
+    assert list(asked.EVALUATIONS) == sorted(Evaluate.model_fields)
+
+
+def test_each_is_told_of_when_it_is_begun_and_written(tmp_path):
+    told: list[str] = []
+    tree = flowsim.run(flowsim.loads(ALL), tmp_path / "a.nc", progress=lambda report, loss, what: told.append(what))
+    names = list(asked.EVALUATIONS)
+    assert [what for what in told if what in names] == names
+    with flowsim.open(tmp_path / "a.nc") as written:
+        for name in names:
+            xr.testing.assert_identical(written[name].to_dataset(inherit=False), tree[name].to_dataset(inherit=False))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("name", list(asked.EVALUATIONS))
+def test_what_ends_an_evaluation_leaves_the_trajectory_and_all_that_was_evaluated(tmp_path, monkeypatch, name, error):
+    def end(*_: object) -> xr.Dataset:
+        raise error
+
+    monkeypatch.setitem(asked.EVALUATIONS, name, end)
+    with pytest.raises(error):
+        flowsim.run(flowsim.loads(ALL), tmp_path / "a.nc")
+    before = list(asked.EVALUATIONS)[: list(asked.EVALUATIONS).index(name)]
+    with flowsim.open(tmp_path / "a.nc") as left:
+        assert left["numerics"].attrs["exit_code"] == 0
+        assert left["loss"].values[-1] <= 0.01
+        assert [group for group in asked.EVALUATIONS if group in left] == before
+
+
+def test_a_run_that_does_not_reach_its_end_is_not_evaluated(tmp_path):
+    tree = flowsim.run(flowsim.loads(ALL, overrides={"flow.until.steps": 1}), tmp_path / "a.nc")
+    assert tree["numerics"].attrs["exit_code"] == 3
+    assert not set(asked.EVALUATIONS) & set(tree.children)

@@ -1,0 +1,424 @@
+"""From a result back to what ran: the same problem, weights, network and evaluations, to the last bit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from support.reduced import draw_little, reduced
+from support.sweeps import fly_here
+
+import flowsim
+from flowsim.observe import OBSERVABLES
+from flowsim.papers import evaluate
+from flowsim.problem import reduce
+from flowsim.scenario.shipped import shipped
+from flowsim.solve import Snapshot
+from flowsim.sweep import sweep
+
+#: group of a result -> what computes it anew
+AGAIN = {
+    "robustness": flowsim.robustness,
+    "limit": flowsim.limit,
+    "claims": evaluate,
+}
+#: What is evaluated of scenarios that ask for nothing; of those that keep no weights, what shows in a trajectory.
+CHEAP = {"robustness": {"radii": [0.1], "samples": 2, "steps": 2, "attacks": ["pgd"]}}
+OF_TRAJECTORY = {"claims": ["min_vidal_2025"]}
+#: Another seed than any shipped scenario has.
+OTHER = 77
+
+
+def same(one, other) -> None:
+    assert one.dtype == other.dtype
+    np.testing.assert_array_equal(one, other)
+
+
+def check_problem(found, scenario) -> None:
+    """That what was found is the scenario's problem to the last bit."""
+    built = flowsim.build(scenario)
+    for name in ("inputs", "targets", "clean_targets", "centers", "sample_cluster", "hidden", "hidden_bias", "output"):
+        same(getattr(found.problem, name), getattr(built, name))
+    for name in ("direction", "log_norm", "output_sign", "output_log"):
+        same(getattr(found.problem.weights, name), getattr(built.weights, name))
+    for layer, expected in zip(found.problem.upper, built.upper, strict=True):
+        same(layer, expected)
+    again = reduce(built, project=scenario.project, merge=scenario.merge)
+    same(found.reduced.inputs, again.inputs)
+    same(found.reduced.direction, again.direction)
+
+
+def check_weights(found: Snapshot, expected: Snapshot) -> None:
+    for name in ("time", "direction", "log_norm", "output_sign", "output_log"):
+        same(getattr(found, name), getattr(expected, name))
+    for layer, other in zip(found.upper, expected.upper, strict=True):
+        same(layer, other)
+
+
+def check_evaluations(result, tree: xr.DataTree) -> None:
+    """That evaluating the result again gives what the run wrote."""
+    for name, group in tree.children.items():
+        written = group.to_dataset(inherit=False).load()
+        if name in AGAIN:
+            xr.testing.assert_identical(AGAIN[name](result), written)
+        if name == "distance":
+            found = flowsim.distance(result, over_time="snapshot" in written.dims)
+            xr.testing.assert_identical(found.drop_vars("snapshot", errors="ignore"), written)
+
+
+class Roads:
+    """Ways back to the run of a scenario with another seed than its own, and what each of them must find."""
+
+    def __init__(self, scenario: flowsim.Scenario):
+        self.single = scenario.replace({"sweep": None})
+        self.copy = self.single.model_copy(update={"seed": OTHER})
+        self.written = {key: value for key, value in self.copy.to_dict().get("evaluate", {}).items() if value}
+        self.tree = run(self.copy)
+        self.case = flowsim.reopen(self.tree)
+        self.evaluated = self.evaluate(self.case)
+
+    def by_copy(self) -> None:
+        assert self.case.scenario.model_dump() == self.copy.model_dump()
+        check_problem(self.case, self.copy)
+        for name in self.written:
+            xr.testing.assert_identical(self.evaluated[name], self.tree[name].to_dataset(inherit=False))
+
+    def by_point(self, folder: Path) -> None:
+        fly_here(self.single.replace({"sweep": {"grid": {"seed": [self.single.seed, OTHER]}}}), folder)
+        found = flowsim.reopen(folder, point={"seed": OTHER})
+        assert found.scenario.model_dump() == self.copy.model_dump()
+        for name in self.written:
+            xr.testing.assert_identical(found.tree[name].to_dataset(inherit=False), self.evaluated[name])
+        self.check(found, self.case)
+
+    def by_member(self) -> None:
+        """Where there are no ensembles of such scenarios, the reason is told."""
+        refused = refused_to_ensembles(self.single)
+        if "seed" in refused:
+            assert re.match("a run in stages is of a single seed|an ensemble is not for model.kind", refused["seed"])
+            with pytest.raises(flowsim.UsageError, match=f"a single run, of seed {OTHER}; leave the seed out"):
+                flowsim.reopen(self.tree, seed=self.single.seed)
+            return
+        # the grids of an open end and of an ensemble are not the same
+        end = {"flow.until": {"time": 1e4}} if "flow.until" in refused else {}
+        followed = sorted(OBSERVABLES.keys() & self.tree.data_vars.keys())
+        changes = {"seed": [self.single.seed, OTHER], "evaluate": None, "observe.variables": followed, **end}
+        together = self.single.replace(changes)
+        alone = flowsim.reopen(run(together.members[1])) if end else self.case
+        self.check(flowsim.reopen(run(together), seed=OTHER), alone)
+
+    def by_stage(self) -> None:
+        """Each is as the run of the stages up to it."""
+        for count, stage in enumerate(self.copy.stage, start=1):
+            case = flowsim.reopen(self.tree, stage=stage.name)
+            check_problem(case, self.copy)
+            until = self.case
+            if count < len(self.copy.stage):
+                until = flowsim.reopen(run(self.copy.model_copy(update={"stage": self.copy.stage[:count]})))
+            check_weights(case.weights[-1], until.weights[-1])
+            xr.testing.assert_identical(flowsim.robustness(case), flowsim.robustness(until))
+
+    def evaluate(self, case: flowsim.Case) -> dict[str, xr.Dataset]:
+        cheap = CHEAP if "snapshot" in case.trajectory.dims else OF_TRAJECTORY
+        groups = flowsim.evaluate(case, self.written or cheap).children.items()
+        return {
+            name: group.to_dataset(inherit=False).drop_vars(["snapshot", "seed"], errors="ignore")
+            for name, group in groups
+        }
+
+    def check(self, found: flowsim.Case, expected: flowsim.Case) -> None:
+        """That another road leads to the same run."""
+        assert found.seed == OTHER
+        check_problem(found, self.copy)
+        trajectory = found.trajectory.drop_vars("seed", errors="ignore")
+        assert trajectory.variables.keys() == expected.trajectory.variables.keys()
+        for name, variable in trajectory.variables.items():
+            same(variable.values, expected.trajectory[name].values)
+        if "snapshot" in expected.trajectory.dims:
+            check_weights(found.weights, expected.weights)
+        wanted = self.evaluated if expected is self.case else self.evaluate(expected)
+        again = self.evaluate(found)
+        assert again.keys() == wanted.keys()
+        for name, group in again.items():
+            xr.testing.assert_identical(group, wanted[name])
+
+
+def run(scenario: flowsim.Scenario, output: Path | None = None) -> xr.DataTree:
+    tree = flowsim.run(scenario, output, warn=lambda message: None)
+    assert tree.attrs["status"] == "done"
+    return tree
+
+
+def refused_to_ensembles(scenario: flowsim.Scenario) -> dict[str, str]:
+    """Key -> why a scenario that has it cannot be that of an ensemble."""
+    try:
+        scenario.replace({"seed": [scenario.seed, OTHER]})
+    except flowsim.ScenarioError as error:
+        return {issue.key: issue.message for issue in error.issues}
+    return {}
+
+
+def of_an_ablation(name: str) -> list[pytest.MarkDecorator]:
+    """Figures 5 to 9 of Li et al. change one number of Figure 2."""
+    return [pytest.mark.papers] if re.match(r"li_2025/fig[5-9]", name) else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=of_an_ablation(name)) for name in shipped()])
+def test_a_shipped_scenario_is_reopened_as_it_ran(name, tmp_path, monkeypatch):
+    draw_little(monkeypatch)
+    scenario = reduced(name)
+    tree = run(scenario, tmp_path / "run.nc")
+    with flowsim.reopen(tmp_path / "run.nc") as case:
+        assert case.scenario == scenario or case.scenario.model_dump() == scenario.model_dump()
+        check_problem(case, scenario)
+        xr.testing.assert_identical(case.trajectory.load(), tree.to_dataset(inherit=False))
+        check_evaluations(case, tree)
+    roads = Roads(scenario)
+    roads.by_copy()
+    roads.by_point(tmp_path / "sweep")
+    roads.by_member()
+    roads.by_stage()
+
+
+def test_of_a_tree_in_memory_it_is_the_same(small):
+    scenario = small(evaluate={"distance": {"to": "ideal"}, "robustness": {"radii": [0.1], "samples": 5}})
+    tree = flowsim.run(scenario)
+    check_problem(flowsim.reopen(tree), scenario)
+    check_evaluations(tree, tree)
+
+
+def test_the_network_is_that_of_the_last_margins(small):
+    case = flowsim.reopen(flowsim.run(small(observe__snapshots=3)))
+    problem = case.problem
+    last = case.trajectory["margin"].values[-1]
+    np.testing.assert_allclose(problem.targets * case.network(problem.inputs), last, rtol=1e-10)
+    start = case.network_at(0)(problem.inputs)
+    np.testing.assert_allclose(problem.targets * start, case.trajectory["margin"].values[0], rtol=1e-10)
+    with pytest.raises(flowsim.UsageError, match="weights were kept 3 times, so from 0 to 2"):
+        case.network_at(3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": {"kind": "mlp", "widths": [4, 3], "activation": "tanh"}, "init.scale": 0.3},
+        {"data.supervision": "cluster", "loss.kind": "cross_entropy", "model.width": 8},
+        {
+            "model": {"kind": "mlp", "widths": [4, 3], "activation": "tanh"},
+            "init.scale": 0.3,
+            "data.supervision": "cluster",
+            "loss.kind": "cross_entropy",
+        },
+    ],
+    ids=["deep", "classes", "deep classes"],
+)
+def test_networks_of_every_kind_are_functions_of_the_inputs(changes, small):
+    case = flowsim.reopen(flowsim.run(small(**{key.replace(".", "__"): value for key, value in changes.items()})))
+    outputs, problem = case.network(case.problem.inputs), case.problem
+    assert outputs.shape == ((24,) if problem.outputs == 1 else (24, problem.outputs))
+    last = case.trajectory["margin"].values[-1]
+    if problem.outputs == 1:
+        np.testing.assert_allclose(problem.targets * outputs, last, rtol=1e-9)
+    else:
+        own = problem.targets.astype(int)[:, None] == np.arange(problem.outputs)
+        lead = outputs[own] - np.where(own, -np.inf, outputs).max(axis=1)
+        np.testing.assert_allclose(lead, last, rtol=1e-9)
+    assert case.network.scores(problem.inputs).shape == (24, problem.outputs)
+
+
+def test_a_member_of_an_ensemble_is_the_run_of_its_seed(small):
+    ensemble = flowsim.run_ensemble(small(), [3, 5])
+    with pytest.raises(flowsim.UsageError, match="choose its seed; there are 3, 5"):
+        flowsim.reopen(ensemble)
+    with pytest.raises(flowsim.UsageError, match="seed 4 is not in this ensemble; there are 3, 5"):
+        flowsim.distance(ensemble, seed=4)
+    case, alone = flowsim.reopen(ensemble, seed=5), small(seed=5)
+    assert case.seed == 5
+    assert case.scenario.model_dump() == alone.model_dump()
+    check_problem(case, alone)
+    of_one = ensemble.isel(seed=[1])
+    check_problem(flowsim.reopen(of_one), alone)
+    single = flowsim.run(alone)
+    np.testing.assert_array_equal(case.trajectory["time"], single["time"].to_numpy())
+    asked = {"radii": [0.1, 0.4], "samples": 20}
+    found, expected = flowsim.robustness(ensemble, asked, seed=5), flowsim.robustness(single, asked)
+    np.testing.assert_allclose(found["attacked_radius"], expected["attacked_radius"], rtol=1e-4)
+    assert evaluate(ensemble, ["min_vidal_2025"], seed=5).sizes["claim"] > 0
+
+
+def test_of_a_member_that_stopped_early_the_last_instant_and_weights_are_those_where_it_stopped(small):
+    until = {"time": 300.0, "log10_loss": -1.0}
+    case = flowsim.reopen(flowsim.run_ensemble(small(flow__until=until), [0, 1]), seed=1)
+    alone = flowsim.reopen(flowsim.run(small(flow__until=until, seed=1)))
+    time = case.trajectory["time"].values
+    assert 0 < time[-1] < 300
+    for name in ("time", "log10_loss", "log_norm", "margin"):
+        np.testing.assert_allclose(case.trajectory[name].values[-1], alone.trajectory[name].values[-1], rtol=1e-6)
+    assert case.weights.time.tolist() == [0.0, time[-1]]
+    problem = case.problem
+    margin = case.trajectory["margin"].values[-1]
+    np.testing.assert_allclose(problem.targets * case.network(problem.inputs), margin, rtol=1e-9)
+
+
+def test_a_stage_is_the_part_of_the_run_that_it_took(small):
+    first = {"name": "clean", "until": {"time": 5.0}}
+    later = {"name": "attacked", "until": {"time": 3.0}, "attack": {"kind": "fgm", "norm": "l2", "radius": 0.1}}
+    without_flow = small().source.text.partition("[flow]")[0]
+    scenario = flowsim.loads(without_flow, overrides={"stage": [first, later], "observe.times": 5})
+    tree = flowsim.run(scenario)
+    clean, attacked = (flowsim.reopen(tree, stage=name) for name in ("clean", "attacked"))
+    assert [float(clean.trajectory["time"][index]) for index in (0, -1)] == [0.0, 5.0]
+    assert [float(attacked.trajectory["time"][index]) for index in (0, -1)] == [5.0, 8.0]
+    assert attacked.weights.time.tolist() == [5.0, 8.0]
+    assert attacked.scenario.flow.attack.radius == 0.1
+    assert clean.scenario.model_dump() == scenario.stages[0].model_dump()
+    check_problem(attacked, scenario)
+    np.testing.assert_array_equal(clean.network(np.eye(12)), attacked.network_at(0)(np.eye(12)))
+    with pytest.raises(flowsim.UsageError, match='no stage "dirty" has run; there are clean, attacked'):
+        flowsim.reopen(tree, stage="dirty")
+
+
+def test_a_point_of_a_sweep_is_the_run_of_its_values(small, tmp_path):
+    grid = {"data.noise.total": [0.1, 0.2], "seed": [0, 1]}
+    sweep(small(sweep={"grid": grid}), tmp_path / "sweep", workers=1)
+    case = flowsim.reopen(tmp_path / "sweep", point={"data.noise.total": 0.2, "seed": np.int64(1)})
+    alone = small(data__noise={"total": 0.2}, seed=1)
+    check_problem(case, alone)
+    assert flowsim.distance(case)["distance"] > 0
+    with pytest.raises(flowsim.UsageError, match="is the folder of a sweep; "):
+        flowsim.distance(tmp_path / "sweep")
+    with pytest.raises(flowsim.UsageError, match="2 points are seed = 0; there are"):
+        flowsim.reopen(tmp_path / "sweep", point={"seed": 0})
+    with pytest.raises(flowsim.UsageError, match="no points are seed = 7; there are"):
+        flowsim.reopen(tmp_path / "sweep", point={"seed": 7})
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_table_is_not_read_again(order, on_table, tmp_path):
+    x = np.random.default_rng(1).standard_normal((9, 4))
+    arrays = {"x": np.asarray(x, order=order), "y": np.sign(x[:, 0]), "cluster": (x[:, 0] > 0).astype(int)}
+    scenario = on_table(arrays, flow__until={"time": 2.0})
+    built = flowsim.build(scenario)
+    flowsim.run(scenario, tmp_path / "run.nc")
+    (tmp_path / "table.npz").unlink()
+    case = flowsim.reopen(tmp_path / "run.nc")
+    for name in ("inputs", "targets", "centers", "sample_cluster", "cluster_label", "hidden"):
+        same(getattr(case.problem, name), getattr(built, name))
+
+
+@pytest.mark.parametrize("seed", [0, [0, 1]], ids=["single", "ensemble"])
+def test_centres_from_a_file_are_not_read_again(seed, small, tmp_path):
+    np.save(tmp_path / "centers.npy", np.asfortranarray(np.random.default_rng(2).standard_normal((4, 12))))
+    scenario = small(data__centers=str(tmp_path / "centers.npy"), seed=seed)
+    built = flowsim.build(scenario.members[0])
+    tree = flowsim.run(scenario)
+    (tmp_path / "centers.npy").unlink()
+    case = flowsim.reopen(tree, seed=0)
+    same(case.problem.inputs, built.inputs)
+    same(case.problem.centers, built.centers)
+    assert flowsim.robustness(case, {"radii": [0.1], "samples": 10}).attrs["samples"] == "fresh"
+    gone = tree.copy()
+    del gone["data"]
+    with pytest.raises(flowsim.UsageError, match="it has no group data"):
+        flowsim.limit(gone, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "known_by"),
+    [
+        ("seed = 0\n", "log_norm"),
+        ("scale = ", "log_norm"),
+        ("total = ", "margin"),
+        ("samples = ", "label"),
+    ],
+)
+def test_another_problem_than_the_one_that_ran_is_refused(change, known_by, small):
+    scenario = small(seed=0, data__noise={"total": 0.1}, init__scale=1e-3, data__samples=24)
+    tree = flowsim.run(scenario)
+    other = {
+        "seed = 0\n": {"seed": 1},
+        "scale = ": {"init.scale": 1e-2},
+        "total = ": {"data.noise.total": 0.2},
+        "samples = ": {"data.samples": 28},
+    }[change]
+    tree.attrs["scenario"] = flowsim.loads(tree.attrs["scenario"], overrides=other).source.text
+    tree.attrs["seed"] = other.get("seed", 0)
+    with pytest.raises(flowsim.UsageError, match=f"is not the one that ran: .*{known_by}.* at time 0 are others"):
+        flowsim.robustness(tree, {"radii": [0.1]})
+
+
+def test_what_needs_no_problem_does_without_a_scenario_that_can_be_read(small, tmp_path):
+    tree = flowsim.run(small(), tmp_path / "run.nc")
+    tree.attrs["scenario"] += "\n[gone]\nkey = 1\n"
+    tree.attrs["flowsim_version"] = "0.0.9"
+    case = flowsim.reopen(tree)
+    assert case.trajectory.sizes["time"] == 11
+    assert "seed 0" in repr(case)
+    assert not flowsim.compare(tree, tmp_path / "run.nc")["cosine_difference"].any()
+    for ask in (flowsim.limit, flowsim.distance, lambda tree: flowsim.robustness(tree, {"radii": [0.1]})):
+        with pytest.raises(flowsim.UsageError, match=r"cannot read the scenario of flowsim 0\.0\.9: gone: ") as caught:
+            ask(tree)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_result_is_answered_in_one_line(small, tmp_path):
+    tree = flowsim.run(small(observe__snapshots="none"))
+    (tmp_path / "text.nc").write_text("no NetCDF")
+    xr.Dataset({"a": ("b", [1.0])}).to_netcdf(tmp_path / "foreign.nc")
+    wrong = {
+        tmp_path / "text.nc": "not a NetCDF file",
+        tmp_path / "foreign.nc": "not a result of flowsim",
+        tmp_path / "missing.nc": "no such file",
+        tmp_path: "no such file",
+        3: "a result is the path of a file or a DataTree, not int",
+    }
+    ways = [
+        flowsim.reopen,
+        flowsim.limit,
+        flowsim.distance,
+        evaluate,
+        lambda result: flowsim.robustness(result, {"radii": [0.1]}),
+        lambda result: flowsim.density(result, 0.1),
+        lambda result: flowsim.compare(result, tree),
+        lambda result: flowsim.transfer(tree, result, [0.1]),
+        lambda result: flowsim.write_report(result, tmp_path / "page.html"),
+    ]
+    for way in ways:
+        for result, words in wrong.items():
+            if way is ways[-1] and result == 3:
+                continue  # a sequence is meant
+            with pytest.raises(flowsim.UsageError, match=words) as caught:
+                way(result)
+            assert "\n" not in str(caught.value)
+        with pytest.raises(flowsim.UsageError, match="a Dataset is a trajectory alone"):
+            way([tree.to_dataset()] if way is ways[-1] else tree.to_dataset())
+    for way in (
+        flowsim.distance,
+        lambda result: flowsim.density(result, 0.1),
+        lambda result: flowsim.reopen(result).network,
+    ):
+        with pytest.raises(flowsim.UsageError, match="the weights were not kept"):
+            way(tree)
+
+
+def test_all_analyses_take_a_file_a_tree_and_a_case(small, tmp_path):
+    asked = {"radii": [0.1], "samples": 10}
+    tree = flowsim.run(small(observe__snapshots="ends"), tmp_path / "run.nc")
+    ways = [
+        flowsim.limit,
+        flowsim.distance,
+        lambda result: evaluate(result, ["min_vidal_2025"]),
+        lambda result: flowsim.robustness(result, asked),
+        lambda result: flowsim.density(result, 0.1, samples=3),
+        lambda result: flowsim.compare(result, result),
+        lambda result: flowsim.transfer(result, result, [0.1], samples=10),
+    ]
+    for way in ways:
+        expected = way(tree)
+        for result in (tmp_path / "run.nc", str(tmp_path / "run.nc"), flowsim.reopen(tree)):
+            xr.testing.assert_identical(way(result), expected)
+    for number, result in enumerate((tree, flowsim.reopen(tree), [tmp_path / "run.nc", tree])):
+        flowsim.write_report(result, tmp_path / f"{number}.html")

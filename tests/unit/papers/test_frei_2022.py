@@ -1,0 +1,231 @@
+"""The XOR classifier of Frei et al. 2022, and what descent says to the paper's claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from support.descent import descended, group
+
+import flowsim
+from flowsim.cli.glance import Sheet
+from flowsim.cli.page import text
+from flowsim.observe import Setting
+from flowsim.papers import CLAIMS, Evidence, evaluate, frei_2022, held_against
+from flowsim.problem import reduce
+from flowsim.problem.data.clusters import frame
+
+#: The paper's high-dimensional setting, smaller; T = 1 + 1/(4 step) = 6 for its step of 0.05.
+SETTING = """
+[data]
+dimension = 200
+centers = "centers.npy"
+noise = { per_coordinate = 0.014 }
+samples = 600
+label_noise = 0.1
+balanced = false
+[model]
+activation = "relu"
+width = 200
+output = "fixed"
+output_weight = 0.07071067811865475
+[init]
+scale = 1e-5
+signs = "half"
+[loss]
+kind = "logistic"
+[flow]
+until = { time = 0.3 }
+[observe]
+times = 7
+variables = ["log_norm", "cosine"]
+snapshots = "all"
+[evaluate]
+claims = ["frei_2022"]
+"""
+STEP = 0.05
+FOLLOWED = ("neuron_alignment", "almost_orthogonality")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("xor")
+    axes = frame(2, 200, None, np.random.default_rng(1))
+    np.save(folder / "centers.npy", np.array([axes[0], -axes[0], axes[1], -axes[1]]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scenario(folder):
+    return flowsim.loads(SETTING, folder=folder)
+
+
+@pytest.fixture(scope="module")
+def evidence(scenario):
+    return descended(scenario, STEP, 6, FOLLOWED)
+
+
+@given(seed=st.integers(0, 999), size=st.floats(1e-3, 1e3))
+def test_the_ideal_classifier_is_a_difference_of_absolute_values(seed, size):
+    generator = np.random.default_rng(seed)
+    first, second = np.linalg.qr(generator.standard_normal((6, 2)))[0].T
+    x = size * generator.standard_normal((10, 6))
+    ideal = frei_2022.xor_ideal(np.array([first, -first, second, -second]))
+    np.testing.assert_allclose(ideal(x), abs(x @ first) - abs(x @ second), atol=1e-12 * size)
+
+
+def test_in_the_paper_s_setting_descent_does_what_the_paper_says(evidence):
+    found = group(held_against(CLAIMS, ["frei_2022"], evidence))
+    assert found.keys() == {name for name in CLAIMS if name.startswith("frei_2022.")}
+    assert {name: verdict for name, (verdict, _) in found.items() if verdict != "holds"} == {}
+
+
+def test_measured_values_are_those_of_the_weights(evidence):
+    found = group(held_against(CLAIMS, ["frei_2022"], evidence))
+    problem, run = evidence.problem, evidence.trajectory
+    hidden = np.exp(run["log_norm"].values)[..., None] * run["direction"].values
+    outputs = np.maximum(problem.inputs @ hidden[-1].T, 0) @ problem.output
+    clean = problem.targets == problem.cluster_label[problem.sample_cluster]
+    assert 0 < clean.mean() < 1
+    right = np.sign(outputs) == problem.targets
+    assert found["frei_2022.theorem_3_1.clean_points"][1] == pytest.approx(right[clean].mean())
+    assert found["frei_2022.theorem_3_1.noisy_points"][1] == pytest.approx(1 - right[~clean].mean())
+    features = [np.maximum(problem.inputs @ weights.T, 0) for weights in (hidden[0], hidden[-1])]
+    change = np.linalg.norm(features[1] - features[0], axis=1) / np.linalg.norm(features[0], axis=1)
+    assert found["frei_2022.proposition_3_2"][1] == pytest.approx(change.min())
+    captured = [
+        (j, k)
+        for j in range(200)
+        for k in ([0, 1] if problem.output[j] > 0 else [2, 3])
+        if float(run["cosine"][0, j, k]) >= 1 / (12 * 200**0.5)
+    ]
+    assert found["frei_2022.lemma_4_2.all_clusters"][1] == pytest.approx(len(captured) / 200)
+    cosines = [float(run["cosine"][1, j, k]) for j, k in captured]
+    assert found["frei_2022.lemma_4_10.smallest"][1] == pytest.approx(min(cosines))
+    assert found["frei_2022.lemma_4_10.after"][1] == pytest.approx(np.median(cosines))
+    sizes = np.linalg.norm(hidden[0], axis=1) / (1e-5 * 200**0.5)
+    assert found["frei_2022.lemma_4_1.largest_norm"][1] == pytest.approx(sizes.max())
+
+
+def test_conditions_are_followed_until_a_quarter_and_no_further(evidence):
+    """Iterations 1 to 1/(4 step) = 5 count; what happens at the sixth does not matter, at the third it does."""
+    names = ["frei_2022.condition_4_7", "frei_2022.condition_4_8"]
+    for iteration, verdict in ((6, "holds"), (3, "outside the assumptions")):
+        run = evidence.trajectory.copy(deep=True)
+        run["neuron_alignment"][iteration] = 0.5
+        run["almost_orthogonality"][iteration] = 1.0
+        found = group(held_against(CLAIMS, names, replace(evidence, trajectory=run)))
+        assert {found[name][0] for name in names} == {verdict}
+
+
+def test_without_the_paper_s_small_initial_weights_features_hardly_change_in_so_few_steps(folder):
+    scenario = flowsim.loads(SETTING, folder=folder, overrides={"init.scale": 1.0})
+    found = group(held_against(CLAIMS, ["frei_2022"], descended(scenario, STEP, 6, FOLLOWED)))
+    for name in ("lemma_4_10.after", "condition_4_7", "theorem_3_1.clean_points"):
+        assert found[f"frei_2022.{name}"][0] == "outside the assumptions"
+
+
+#: (A1) to (A7) with C = 4, the least for a step of 1/4: log(120/0.05)^2 = 60.6, log(20/0.05) = 6.0, log(1/0.05) = 3.0.
+ALLOWED = """
+[data]
+kind = "xor"
+dimension = 243
+noise = { total = 0.25 }
+samples = 120
+balanced = false
+label_noise = 0.25
+[model]
+activation = "relu"
+width = 20
+output = "fixed"
+output_weight = 0.22360679774997896
+[init]
+scale = 8.9e-4
+signs = "half"
+[loss]
+kind = "logistic"
+[flow]
+method = "gradient_descent"
+step = 0.25
+iterations = 2
+[observe]
+times = 3
+[evaluate]
+claims = ["frei_2022"]
+"""
+EACH = {
+    "(A1) d >= 242.3, not 242": {"data.dimension": 242},
+    "(A2) m >= 11.98, not 10": {"model.width": 10, "model.output_weight": 10**-0.5},
+    "(A3) sigma sqrt(d) <= 0.25, not 0.26": {"data.noise.total": 0.26},
+    "(A4) n >= 23.97, not 22": {"data.samples": 22, "data.label_noise": 0.2},
+    "(A5) noise rate <= 0.25, not 0.2583": {"data.label_noise": 31 / 120},
+    "(A6) omega sqrt(m d) <= 0.0625, not 0.06274": {"init.scale": 9e-4},
+    "(A7) step < 1, not 1": {"flow.step": 1.0},
+    "gradient descent over all samples, not sgd": {"flow.method": "sgd", "flow.batch": 60},
+    "mean logistic loss, not sum logistic": {"loss.reduction": "sum"},
+    "output weights of size 1/sqrt(m) = 0.2236": {"model.output_weight": 0.3},
+    "centres of norm 1, not 2": {"data.radius": 2.0},
+    "neurons without biases": {"model.bias": True},
+}
+
+
+@pytest.mark.parametrize("reason", EACH)
+def test_every_assumption_that_is_not_met_is_named_and_no_other(reason):
+    scenario = flowsim.loads(ALLOWED, overrides=EACH[reason])
+    unmet = frei_2022.CLAIMS["lemma_4_1.smallest_norm"].unmet
+    assert unmet(undescended(flowsim.loads(ALLOWED))) == ""
+    assert unmet(undescended(scenario)).rpartition("allows: ")[2] == reason
+
+
+def undescended(scenario):
+    problem = flowsim.build(scenario)
+    return Evidence(scenario, Setting(reduce(problem)), xr.Dataset(), scenario.flow.step)
+
+
+def test_a_flow_takes_no_steps_and_has_sizes_that_no_constant_allows():
+    scenario = flowsim.loads(ALLOWED, overrides={"flow": {"until": {"time": 1.0}}, "data.dimension": 60})
+    found = frei_2022.CLAIMS["theorem_3_1.clean_points"].unmet(undescended(scenario))
+    assert found == ("gradient descent over all samples, not gradient_flow; with any C > 1: (A1) d >= 60.58, not 60")
+
+
+def test_theorem_3_1_is_about_the_network_after_so_many_iterations_and_a_lemma_about_the_start_is_not():
+    scenario = flowsim.loads(ALLOWED, overrides={"flow.iterations": 9})
+    evidence = replace(undescended(scenario), trajectory=xr.Dataset(coords={"time": 0.25 * np.arange(10)}))
+    claims = frei_2022.CLAIMS
+    assert claims["theorem_3_1.clean_points"].unmet(evidence) == "T = 1 + 1/(4 step) = 2 iterations, not 9"
+    assert claims["lemma_4_2.each_cluster"].unmet(evidence) == ""
+
+
+def test_what_does_not_hold_outside_of_the_assumptions_says_so_and_why_in_file_and_page():
+    tree = flowsim.run(flowsim.loads(ALLOWED, overrides={"data.dimension": 2, "data.samples": 40, "model.width": 40}))
+    found = tree["claims"].to_dataset()
+    failed = found.isel(claim=np.flatnonzero(~found["holds"].values))
+    assert failed.sizes["claim"] > 0
+    assert set(failed["verdict"].values) == {"outside the assumptions"}
+    assert all("(A1) d >= " in note for note in failed["note"].values)
+    assert set(found["note"].values[found["holds"].values]) == {""}
+    assert (
+        "    assumed: output weights of size 1/sqrt(m) = 0.1581; with C = 4, the least that (A7) allows: (A1)"
+        in text(tree, Sheet())
+    )
+
+
+def test_a_flow_has_nothing_to_say_of_steps_but_all_else_holds(folder):
+    smaller = {"data.samples": 100, "model.width": 40, "model.output_weight": 40**-0.5, "flow.rtol": 1e-4}
+    run = flowsim.run(flowsim.loads(SETTING, folder=folder, overrides=smaller))
+    found = group(run["claims"].to_dataset())
+    assert {"frei_2022.condition_4_8", "frei_2022.lemma_4_10.after"}.isdisjoint(found)
+    assert {verdict for verdict, _ in found.values()} == {"holds"}
+    assert "frei_2022.condition_4_7" in found
+
+
+def test_other_data_than_xor_are_not_spoken_of(result):
+    with flowsim.open(result) as tree:
+        assert evaluate(tree, ["frei_2022"]).sizes == {"claim": 0}
+        named = evaluate(tree, ["frei_2022.theorem_3_1"])
+    assert set(named["verdict"].values) == {"not applicable"}
+    assert set(named["note"].values) == {"it speaks of the four centres of XOR"}

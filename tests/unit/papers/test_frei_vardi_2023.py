@@ -1,0 +1,95 @@
+"""The robust network of Theorem 4.1, its certified radius, and the universal perturbation of Theorem 4.2."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import flowsim
+from flowsim.evaluate import evidence_of
+from flowsim.observe import Setting
+from flowsim.papers.frei_vardi_2023 import CLAIMS, Flips, certified_radius, robust_network, universal_direction
+from flowsim.papers.relu import relu_network
+from flowsim.problem import reduce
+from flowsim.scenario.shipped import find
+
+LABEL = np.array([1, 1, -1, -1])
+CENTERS = 10.0 * np.eye(4, 100)
+
+
+def test_the_robust_network_has_margin_2_at_the_means():
+    np.testing.assert_allclose(robust_network(CENTERS, LABEL)(CENTERS), 2 * LABEL)
+
+
+def test_at_a_mean_no_perturbation_below_half_its_length_flips_it():
+    radii = certified_radius(CENTERS, LABEL.astype(float), CENTERS, LABEL)
+    # there the neuron of the mean comes to 0, and those of the others from -2
+    np.testing.assert_allclose(radii, 5.0, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 10_000), share=st.floats(0.1, 0.999))
+def test_no_perturbation_within_the_certified_radius_flips_a_sample(seed, share):
+    random = np.random.default_rng(seed)
+    centers = random.standard_normal((4, 100))
+    centers *= 10 / np.linalg.norm(centers, axis=1, keepdims=True)
+    cluster = random.integers(4, size=20)
+    x, y = centers[cluster] + random.standard_normal((20, 100)), LABEL[cluster].astype(float)
+    radii = certified_radius(x, y, centers, LABEL)
+    network = robust_network(centers, LABEL)
+    right = np.sign(network(x)) == y
+    assert ((radii > 0) == right).all()
+    directions = [random.standard_normal(x.shape), -y[:, None] * network.gradient(x), -y[:, None] * (LABEL @ centers)]
+    for way in directions:
+        size = np.linalg.norm(way, axis=1, keepdims=True)
+        moved = x + share * radii[:, None] * way / np.where(size > 0, size, 1.0)
+        assert (np.sign(network(moved)) == y)[right].all()
+
+
+def test_the_smallest_strength_of_the_linear_classifier_is_one_over_its_clusters():
+    """sign<u, x> at a mean is 0 where eta |u|^2 = |mu|^2, |u|^2 = k |mu|^2: eta = 1/k."""
+    direction = universal_direction(CENTERS, LABEL)
+    linear = relu_network(np.array([direction, -direction]), np.zeros(2), np.array([1.0, -1.0]))
+    flips = Flips(linear, CENTERS, LABEL.astype(float), direction)
+    assert flips.smallest() == pytest.approx(1 / 4, rel=1e-9)
+    assert (flips.share(0.2499), flips.share(0.2501)) == (0, 1)
+
+
+def test_a_network_that_ignores_the_direction_is_never_flipped():
+    other = relu_network(np.eye(1, 100, 50), np.ones(1), np.ones(1))
+    assert math.isinf(Flips(other, CENTERS, LABEL.astype(float), universal_direction(CENTERS, LABEL)).smallest())
+
+
+def evidence(name: str, **overrides):
+    scenario = flowsim.load(find(f"frei_vardi_2023/{name}"), overrides)
+    return evidence_of(scenario, Setting(reduce(flowsim.build(scenario))), None)
+
+
+def test_assumption_2_2_of_the_shipped_setting_in_closed_form():
+    """Orthogonal means, sigma = 1/sqrt(d): k (4 ln d + 1) over (d - 4 ln d + 1)/10."""
+    found = CLAIMS["assumption_2_2"].measure(evidence("k4"))
+    delta = 4 * math.log(10_000)
+    assert found == pytest.approx(4 * (delta + 1) / ((10_000 - delta + 1) / 10), rel=1e-9)
+    assert CLAIMS["theorem_3_1.test_error"].unmet(evidence("k4")) == ""
+
+
+def test_what_a_run_is_outside_of_is_named():
+    unmet = CLAIMS["theorem_4_2.norm"].unmet
+    few = {"data.samples": 40, "data.noise.per_coordinate": 1.5, "data.radius": 50.0, "data.dimension": 400}
+    said = unmet(evidence("k4", **few))
+    for words in ("|mu| = sqrt(d) = 20, not 50", "sigma <= 1, not 1.5", "n >= k ln(d)^2 = 143.6, not 40"):
+        assert words in said
+
+
+def test_what_no_robust_network_withstands_is_infinitely_farther_than_it():
+    """With so much noise the network of Theorem 4.1 is wrong on many fresh samples, whose certified radius is 0."""
+    noisy = {"data.noise.per_coordinate": 1.5, "data.dimension": 24, "data.samples": 16, "model.width": 10}
+    scenario = flowsim.load(find("frei_vardi_2023/sphere"), {**noisy, "flow.until": {"log10_loss": -30.0}})
+    claims = flowsim.run(scenario, warn=lambda message: None)["claims"]
+    measured = claims["measured"].sel(
+        claim=["frei_vardi_2023.theorem_4_1.radius", "frei_vardi_2023.theorem_4_2.not_robust"]
+    )
+    assert measured.values.tolist() == [0, math.inf]

@@ -1,0 +1,218 @@
+"""The ideal classifiers of Li et al. 2025 in closed form, and what runs say to the paper's claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.descent import descended, group
+
+import flowsim
+from flowsim.observe import Setting
+from flowsim.papers import CLAIMS, Evidence, held_against, li_2025
+from flowsim.problem import reduce
+from flowsim.problem.weights import Weights
+
+#: The paper's setting, smaller: 4 clusters, 4 neurons of each sign.
+SMALLER = """
+[data]
+dimension = 700
+radius = "sqrt_dimension"
+noise = { per_coordinate = 1.0 }
+samples = 160
+[model]
+activation = "relu"
+width = 8
+bias = true
+output = "fixed"
+output_weight = 0.25
+[init]
+scale = 1e-5
+signs = "half"
+[loss]
+kind = "logistic"
+[flow]
+until = { time = 0.1 }
+[observe]
+times = 5
+[evaluate]
+claims = ["li_2025"]
+"""
+
+
+def clusters(count: int, radius: float, features: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """(orthogonal centres of this norm, labels of which the first half is +1)"""
+    frame = np.linalg.qr(np.random.default_rng(count).standard_normal((features, count)))[0].T
+    return radius * frame, np.where(np.arange(count) < count // 2, 1, -1)
+
+
+@given(half=st.integers(1, 5), radius=st.floats(0.1, 100), size=st.floats(0, 3))
+def test_the_averaging_classifier_gives_way_linearly_to_the_attack_on_the_average(half, radius, size):
+    """At mu_j moved by c R/sqrt(k), c up to 2, f_FA is R^2 (1 - c): Remark 4.2 with its constant."""
+    centers, label = clusters(2 * half, radius)
+    size = min(size, 2.0)
+    moved = centers - size * radius / (2 * half) ** 0.5 * label[:, None] * li_2025.averaging_attack(centers, label)
+    outputs = li_2025.feature_averaging(centers, label)(moved)
+    np.testing.assert_allclose(outputs, label * radius**2 * (1 - size), atol=1e-9 * radius**2)
+
+
+@given(half=st.integers(1, 5), radius=st.floats(0.1, 100), seed=st.integers(0, 999), share=st.floats(0, 0.999))
+def test_the_decoupling_classifier_withstands_everything_below_half_the_radius(half, radius, seed, share):
+    centers, label = clusters(2 * half, radius)
+    move = np.random.default_rng(seed).standard_normal(centers.shape)
+    move *= share * radius / 2 / np.linalg.norm(move, axis=1, keepdims=True)
+    classifier = li_2025.feature_decoupling(centers, label)
+    np.testing.assert_allclose(classifier(centers), label * radius**2 / 2)
+    assert (np.sign(classifier(centers + move)) == label).all()
+
+
+@pytest.mark.parametrize("half", [1, 2, 5])
+def test_the_averaging_multi_class_network_turns_at_2k_over_k_plus_2(half):
+    centers, label = clusters(2 * half, 3.0)
+    count = 2 * half
+    outputs = li_2025.averaging_outputs(centers, centers, label)
+    expected = 9.0 * ((label[:, None] == label) + np.eye(count))
+    np.testing.assert_allclose(outputs, expected, atol=1e-12)
+    threshold = 2 * count / (count + 2) * 3.0 / count**0.5
+    for factor, right in ((1 - 1e-6, True), (1 + 1e-6, False)):
+        moved = centers - factor * threshold * label[:, None] * li_2025.averaging_attack(centers, label)
+        largest = li_2025.averaging_outputs(moved, centers, label).argmax(axis=1)
+        assert (label[largest] == label).all() == right
+
+
+@given(seed=st.integers(0, 999), size=st.floats(1e-3, 1e4))
+def test_the_binary_classifiers_of_several_outputs(seed, size):
+    outputs = size * np.random.default_rng(seed).standard_normal((6, 4))
+    label = np.array([1, 1, -1, -1])
+    probability = li_2025.binary_probability(outputs, label)
+    # a sum over another: 4 eps
+    assert (np.abs(probability) <= 1 + 1e-15).all()
+    if size < 100:
+        softmax = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(probability, softmax[:, :2].sum(axis=1) - softmax[:, 2:].sum(axis=1), atol=1e-12)
+    np.testing.assert_allclose(li_2025.binary_logit(outputs, label), outputs @ [1, 1, -1, -1])
+
+
+@pytest.fixture(scope="module")
+def run():
+    return flowsim.run(flowsim.loads(SMALLER))
+
+
+def test_in_the_paper_s_setting_a_flow_does_what_the_paper_says(run):
+    found = group(run["claims"].to_dataset())
+    silent = {name for name in CLAIMS if name.startswith("li_2025.theorem_4_7.")}
+    silent |= {"li_2025.lemma_c_5", "li_2025.lemma_5_2.updates"}
+    assert found.keys() == {name for name in CLAIMS if name.startswith("li_2025.")} - silent
+    assert {verdict for verdict, _ in found.values()} == {"holds"}
+
+
+def test_what_is_measured_is_what_one_computes_from_the_weights(run):
+    found = group(run["claims"].to_dataset())
+    scenario = flowsim.loads(SMALLER)
+    problem, data = flowsim.build(scenario), run.to_dataset()
+    norm = np.exp(data["log_norm"].values[-1])
+    hidden = norm[:, None] * data["direction"].values[-1]
+    dual = problem.centers / 700
+    target = np.array([dual[:2].sum(axis=0)] * 4 + [dual[2:].sum(axis=0)] * 4)
+    factor = (hidden * target).sum() / (target**2).sum()
+    distance = np.linalg.norm(hidden - factor * target, axis=1).max() * 700**0.5 / factor
+    assert found["li_2025.theorem_4_5.feature_averaging"][1] == pytest.approx(distance)
+    assert found["li_2025.theorem_4_5.bias"][1] == pytest.approx(abs(norm * data["bias_weight"].values[-1]).max())
+    assert found["li_2025.lemma_5_3.margin_gap"][1] == pytest.approx(float(data["margin_gap"][1:].max()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "broken"),
+    [
+        ({"flow.until": {"time": 1e-4}}, {"theorem_4_5.large_coefficients", "theorem_4_5.feature_averaging"}),
+        ({"init.scale": 0.3}, {"theorem_4_5.feature_averaging", "theorem_4_6", "lemma_5_5"}),
+        (
+            {"data.noise": {"per_coordinate": 12.0}, "flow.until": {"time": 1e-3}},
+            {"theorem_4_5.clean_accuracy", "proposition_4_8.clean_accuracy"},
+        ),
+    ],
+    ids=["too early", "large initial weights", "noise over signal"],
+)
+def test_outside_of_the_paper_s_setting_claims_fail(changes, broken):
+    found = group(flowsim.run(flowsim.loads(SMALLER, overrides=changes))["claims"].to_dataset())
+    failed = {name.removeprefix("li_2025.") for name, (verdict, _) in found.items() if verdict == "does not hold"}
+    assert failed >= broken
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"data.label_noise": 0.1}, "all of them clean"),
+        ({"model": {"activation": "relu"}}, "fixed output weights"),
+        ({"data.negative": 0}, "both labels"),
+        ({"model.activation": "tanh"}, "the activation is tanh"),
+        ({"observe.snapshots": "none"}, "weights were not kept"),
+    ],
+    ids=str,
+)
+def test_claims_that_do_not_apply_say_why_where_they_are_named(changes, reason):
+    changes = {"data.dimension": 60, "flow.until": {"time": 1e-3}, "data.samples": 40} | changes
+    run = flowsim.run(flowsim.loads(SMALLER, overrides=changes | {"evaluate.claims": ["li_2025.theorem_4_5"]}))
+    found = run["claims"].to_dataset()
+    row = found.isel(claim=found["claim"].values.tolist().index("li_2025.theorem_4_5.feature_averaging"))
+    assert row["verdict"] == "not applicable"
+    assert reason in str(row["note"].item())
+    assert not bool(row["holds"])
+    assert np.isnan(row["measured"])
+
+
+def test_where_samples_are_dependent_coefficients_come_from_a_projection():
+    changes = {
+        "data.samples": 400,
+        "data.dimension": 300,
+        "evaluate.claims": ["li_2025.theorem_4_5", "li_2025.lemma_5_1"],
+    }
+    found = group(flowsim.run(flowsim.loads(SMALLER, overrides=changes))["claims"].to_dataset())
+    assert found["li_2025.theorem_4_5.equal_coefficients"][1] < 0.2
+    assert found["li_2025.lemma_5_1"][0] == "not applicable"
+
+
+def test_descent_updates_its_coefficients_by_equations_2_and_3():
+    changes = {"data.dimension": 100, "data.samples": 60, "observe.snapshots": "all"}
+    evidence = descended(flowsim.loads(SMALLER, overrides=changes), step=1e-2, iterations=6)
+    found = group(held_against(CLAIMS, ["li_2025.lemma_5_2", "li_2025.lemma_5_1"], evidence))
+    assert found["li_2025.lemma_5_2.updates"][0] == "holds"
+    assert found["li_2025.lemma_5_2.updates"][1] < 1e-9
+    # the same iterations, told as if they had been longer
+    run = evidence.trajectory
+    slower = run.assign_coords(time=2 * run["time"], snapshot=2 * run["snapshot"])
+    twice = replace(evidence, trajectory=slower, step=2e-2)
+    wrong = group(held_against(CLAIMS, ["li_2025.lemma_5_2"], twice))["li_2025.lemma_5_2.updates"]
+    assert wrong == ("does not hold", pytest.approx(0.5, rel=1e-6))
+
+
+def several_outputs(noise: float) -> Evidence:
+    """A network whose neurons are 3 mu_j/|mu_j|^2, two for each of the 4 clusters, and noise of this size."""
+    overrides = {"model.bias": False, "data.dimension": 400, "flow.until": {"time": 1e-9}}
+    overrides |= {"data.supervision": "cluster", "loss.kind": "cross_entropy", "init.signs": "positive"}
+    scenario = flowsim.loads(SMALLER, overrides=overrides)
+    plain = flowsim.build(scenario)
+    hidden = 3 * plain.centers[plain.neuron_output] / 400
+    hidden = hidden + noise * np.random.default_rng(0).standard_normal(hidden.shape) / 400
+    norm = np.linalg.norm(hidden, axis=1)
+    output = plain.weights.output_sign, plain.weights.output_log
+    weights = Weights.exactly(hidden / norm[:, None], np.log(norm), *output, bias=plain.bias)
+    problem = replace(plain, weights=weights)
+    root = flowsim.run(scenario).to_dataset().isel(time=[0], snapshot=[0])
+    root = root.assign(direction=root["direction"] * 0 + weights.direction, log_norm=root["log_norm"] * 0 + norm)
+    root["log_norm"][:] = np.log(norm)
+    return Evidence(scenario, Setting(reduce(problem)), root)
+
+
+@pytest.mark.parametrize(("noise", "verdict"), [(0.0, "holds"), (1.0, "holds"), (10.0, "does not hold")])
+def test_a_network_of_single_centres_is_decoupled(noise, verdict):
+    found = group(held_against(CLAIMS, ["li_2025.theorem_4_7"], several_outputs(noise)))
+    assert found["li_2025.theorem_4_7.feature_decoupling"][0] == verdict
+    if noise <= 1:
+        assert {verdict for verdict, _ in found.values()} == {"holds"}
+        assert found["li_2025.theorem_4_7.large_coefficient"][1] == pytest.approx(3 / np.log(4), rel=0.05)
+    if noise == 0:
+        assert found["li_2025.theorem_4_7.feature_decoupling"][1] < 1e-9

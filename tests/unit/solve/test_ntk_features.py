@@ -1,0 +1,230 @@
+"""Features of a tangent kernel: against the network they belong to, JAX, finite differences, and the linear classifier."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flowsim
+from flowsim.evaluate.robustness import Tangent, TwoLayer, restricted
+from flowsim.problem.networks import symmetric_relu
+from flowsim.problem.networks.ntk_features import Gates
+from flowsim.scenario.model import NtkFeatures, SymmetricRelu
+
+TEXT = """
+[data]
+kind = "sparse_coding"
+dimension = 6
+sparsity = 2.0
+samples = 40
+noise = { total = 0.3 }
+[model]
+kind = "ntk_features"
+width = 5
+threshold = 1.2
+[init]
+scale = 0.3
+[loss]
+kind = "logistic"
+[observe]
+times = 3
+"""
+GD = {"method": "gradient_descent", "step": 0.5}
+SGD = {"method": "sgd", "step": 0.5, "batch": 7}
+FRESH = {**SGD, "fresh": True}
+FGM = {"kind": "fgm", "radius": 0.2}
+
+
+def stages(*parts, **keys):
+    listed = [{"name": str(index), **part} for index, part in enumerate(parts)]
+    return flowsim.loads(TEXT, overrides={"stage": listed, **keys})
+
+
+def trained(tree):
+    """(snapshot, neuron, feature)"""
+    dataset = tree.to_dataset()
+    return (np.exp(dataset["log_norm"].sel(time=dataset["snapshot"])) * dataset["direction"]).values
+
+
+def formula(v, x, gates):
+    """f (n,), in JAX from the definition"""
+    z = x @ gates.weights.T
+    if gates.spread:
+        above, below = (jax.scipy.stats.norm.cdf((s * z - gates.threshold) / gates.spread) for s in (1, -1))
+    else:
+        above, below = (jnp.where(s * z >= gates.threshold, 1.0, 0.0) for s in (1, -1))
+    return ((x @ v.T) * (above + gates.sign * below)).sum(axis=1)
+
+
+def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8, width=5):
+    random = np.random.default_rng(seed)
+    model = NtkFeatures(kind="ntk_features", width=width, threshold=threshold, smoothing=smoothing, gates=gates)
+    return random.standard_normal((width, 4)), random.standard_normal((7, 4)), Gates.draw(model, 4, seed)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]), st.sampled_from(["sum", "difference"]))
+def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smoothing, gates):
+    v, x, frozen = drawn(seed, smoothing, gates)
+    classifier = Tangent(v, frozen)
+    value, gradient = classifier.value_and_gradient(x)
+    with jax.enable_x64(True):
+        expected = np.asarray(formula(v, jnp.asarray(x), frozen))
+        slope = np.asarray(jax.grad(lambda at: formula(v, at, frozen).sum())(jnp.asarray(x)))
+    assert value == pytest.approx(expected, abs=1e-12)
+    assert gradient == pytest.approx(slope, abs=1e-12)
+    near = np.abs(np.abs(x @ frozen.weights.T) - frozen.threshold).min(axis=1) > 1e-3
+    for axis in np.eye(4):
+        change = (classifier.value(x + 1e-6 * axis) - classifier.value(x - 1e-6 * axis)) / 2e-6
+        assert gradient[near] @ axis == pytest.approx(change[near], abs=1e-6)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]))
+def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothing):
+    v, x, gates = drawn(seed, smoothing)
+    activation = symmetric_relu.build(
+        SymmetricRelu(kind="symmetric_relu", width=5, threshold=gates.threshold, smoothing=smoothing)
+    )
+
+    def network(weights):
+        return TwoLayer.of(weights, np.zeros(5), np.ones(5), activation)(x)
+
+    step = 1e-6
+    change = (network(gates.weights + step * v) - network(gates.weights - step * v)) / (2 * step)
+    near = np.abs(np.abs(x @ gates.weights.T) - gates.threshold).min(axis=1) > 1e-3
+    assert Tangent(v, gates).value(x)[near] == pytest.approx(change[near], abs=1e-7)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]))
+def test_the_sum_of_gates_makes_an_odd_function_and_the_difference_an_even_one(seed, smoothing):
+    for gates, parity in (("sum", -1), ("difference", 1)):
+        v, x, frozen = drawn(seed, smoothing, gates)
+        classifier = Tangent(v, frozen)
+        assert classifier.value(-x) == pytest.approx(parity * classifier.value(x), abs=1e-12)
+
+
+def test_in_the_span_of_its_directions_it_is_the_same_function():
+    random = np.random.default_rng(0)
+    model = NtkFeatures(kind="ntk_features", width=2, threshold=0.5, smoothing=0.4)
+    whole = Tangent(random.standard_normal((2, 9)), Gates.draw(model, 9, 1))
+    inside, basis = restricted(whole)
+    x = random.standard_normal((5, 9))
+    assert basis.shape == (9, 4)
+    assert inside.value(x @ basis) == pytest.approx(whole.value(x), abs=1e-12)
+
+
+def test_smoothed_gates_are_the_mean_over_the_noise():
+    _, x, gates = drawn(3, 0.5)
+    noise = gates.spread * np.random.default_rng(0).standard_normal((100_000, 1, 1))
+    z = x @ gates.weights.T
+    mean = (z + noise >= gates.threshold).mean(axis=0) + (-z + noise >= gates.threshold).mean(axis=0)
+    assert gates.at(x) == pytest.approx(mean, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["fgm", "pgd"])
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.4])
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_iterations_follow_the_gradient_that_jax_finds_at_the_moved_samples(kind, norm, smoothing, loss):
+    radius, steps = 0.2, 1 if kind == "fgm" else 4
+    attack = {"kind": kind, "norm": norm, "radius": radius, **({"steps": steps} if kind == "pgd" else {})}
+    scenario = stages({**GD, "iterations": 3, "attack": attack}, **{"model.smoothing": smoothing, "loss.kind": loss})
+    problem = flowsim.build(scenario)
+    y, gates = problem.targets, problem.gates
+    length = radius if kind == "fgm" else 2.5 * radius / steps
+
+    def losses(v, at):
+        f = formula(v, at, gates)
+        return jnp.logaddexp(0, -y * f) if loss == "logistic" else (f - y) ** 2 / 2
+
+    with jax.enable_x64(True):
+        x, v = jnp.asarray(problem.inputs), jnp.asarray(problem.hidden)
+        for _ in range(3):
+            moved = x
+            for _ in range(steps):
+                rise = jax.grad(lambda at, v=v: losses(v, at).sum())(moved)
+                size = jnp.maximum(jnp.linalg.norm(rise, axis=1, keepdims=True), 1e-300)
+                move = moved - x + length * (jnp.sign(rise) if norm == "linf" else rise / size)
+                size = jnp.maximum(jnp.linalg.norm(move, axis=1, keepdims=True), radius)
+                moved = x + (jnp.clip(move, -radius, radius) if norm == "linf" else move * radius / size)
+            v = v - 0.5 * jax.grad(lambda at, moved=moved: losses(at, moved).mean())(v)
+    assert trained(flowsim.run(scenario))[-1] == pytest.approx(np.asarray(v), abs=1e-12)
+
+
+@pytest.mark.parametrize("attack", [{}, {"attack": {**FGM, "norm": "linf"}}, {"attack": {**FGM, "kind": "pgd"}}])
+@pytest.mark.parametrize("part", [GD, SGD, FRESH])
+def test_without_a_threshold_it_is_the_linear_classifier_of_the_summed_weights(part, attack):
+    part = {**part, **attack, "iterations": 8}
+    features = stages(part, **{"model.threshold": 0.0, "model.width": 1})
+    linear = stages(part, model={"kind": "linear"})
+    assert trained(flowsim.run(features)) == pytest.approx(trained(flowsim.run(linear)), rel=1e-12)
+
+
+@pytest.mark.parametrize("part", [GD, SGD, FRESH, {**GD, "attack": FGM}, {**FRESH, "attack": {**FGM, "kind": "pgd"}}])
+def test_two_stages_are_one_of_their_length(part):
+    parted = flowsim.run(stages({**part, "iterations": 9}, {**part, "iterations": 12}))
+    whole = flowsim.run(stages({**part, "iterations": 21}))
+    assert trained(parted)[-1] == pytest.approx(trained(whole)[-1], rel=1e-12, abs=1e-15)
+
+
+def test_what_a_run_says_of_itself_is_what_its_classifier_does():
+    scenario = stages({**GD, "iterations": 30})
+    tree, problem = flowsim.run(scenario), flowsim.build(scenario)
+    output = flowsim.reopen(tree).network.value(problem.inputs)
+    assert tree["margin"].values[-1] == pytest.approx(problem.targets * output, rel=1e-12)
+    assert tree["loss"].values[-1] == pytest.approx(np.logaddexp(0, -problem.targets * output).mean(), rel=1e-12)
+    assert tree["loss"].values[-1] < tree["loss"].values[0]
+    assert not {"output_weight", "active_fraction", "cluster_mass"} & set(tree.data_vars)
+
+
+@pytest.mark.parametrize("coordinates", ["cartesian", "polar"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.4])
+def test_the_flow_of_least_squares_is_the_exponential_of_the_kernel(coordinates, smoothing):
+    keys = {"data.samples": 20, "loss.kind": "square", "model.smoothing": smoothing, "observe.snapshots": 3}
+    flow = {"rtol": 1e-9, "until": {"time": 6.0}, "coordinates": coordinates}
+    scenario = flowsim.loads(TEXT, overrides={**keys, "flow": flow})
+    tree, problem = flowsim.run(scenario), flowsim.build(scenario)
+    features = (problem.gates.at(problem.inputs)[:, :, None] * problem.inputs[:, None, :]).reshape(20, -1)
+    rates, axes = np.linalg.eigh(features @ features.T / 20)
+    start = axes.T @ (features @ problem.hidden.ravel() - problem.targets)
+    for index, time in enumerate(tree["snapshot"].values):
+        left = np.where(rates > 1e-12, -np.expm1(-rates * time) / np.where(rates > 1e-12, rates, 1.0), time)
+        expected = problem.hidden.ravel() - features.T @ (axes @ (left * start)) / 20
+        assert trained(tree)[index].ravel() == pytest.approx(expected, abs=1e-7)
+
+
+def test_on_the_loss_clock_the_flow_is_the_same():
+    def flown(clock):
+        flow = {"rtol": 1e-9, "until": {"time": 50.0}, "clock": clock}
+        return flowsim.run(flowsim.loads(TEXT, overrides={"data.samples": 10, "model.threshold": 0.3, "flow": flow}))
+
+    fast, slow = flown("loss"), flown("time")
+    assert trained(fast)[-1] == pytest.approx(trained(slow)[-1], abs=1e-6)
+    assert slow["loss"].values[-1] < 0.2 * slow["loss"].values[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ({}, "stage[0].attack"),
+        ({"stage": [{"name": "a", "engine": "numba"}]}, "stage[0].engine"),
+        ({"loss.regularizer": {"square": 0.1}}, "loss.regularizer"),
+        ({"evaluate.limit": True}, "evaluate.limit"),
+        ({"evaluate.distance": {}}, "evaluate.distance"),
+        ({"init.signs": "half"}, "init.signs"),
+        ({"loss.kind": "cross_entropy"}, "loss.kind"),
+        ({"model.threshold": -1.0}, "model.threshold"),
+        ({"model.noise": "sampled"}, "model.noise"),
+    ],
+)
+def test_what_it_cannot_have_is_refused(keys, key):
+    part = {**GD, "iterations": 3} if keys else {"until": {"time": 1.0}, "attack": FGM}
+    with pytest.raises(flowsim.ScenarioError) as refused:
+        stages(part, **keys)
+    assert key in [issue.key for issue in refused.value.issues]
