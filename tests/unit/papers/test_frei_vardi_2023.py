@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.evaluate import evidence_of
+from flowsim.evaluate.claim import evidence_of
 from flowsim.observe import Setting
 from flowsim.papers.frei_vardi_2023 import CLAIMS, Flips, certified_radius, robust_network, universal_direction
 from flowsim.papers.relu import relu_network
