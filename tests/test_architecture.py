@@ -35,7 +35,7 @@ ORDER = [
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
-DOORS = {"__init__", "__main__", "_accessor"}
+DOORS = {"__init__", "__main__", "_accessor", "register"}
 #: Where JAX and what is built on it may be imported.
 JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
 

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
+from ..kinds.names import nearest
 from ..problem.data.samples import Floats
-from ..scenario.explain import nearest
 
 #: law -> what is fitted
 LAWS = {"power": "log y = intercept + slope log x", "log": "y = intercept + slope log x"}

@@ -102,6 +102,49 @@ class Instant:
     snapshot: Snapshot
 
     @property
+    def problem(self) -> Problem:
+        return self.setting.problem
+
+    @property
+    def time(self) -> Floats:
+        """(…)"""
+        return np.asarray(self.snapshot.time)
+
+    @property
+    def direction(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features, divided by exp(log_norm)"""
+        return self._lifted[0]
+
+    @property
+    def bias(self) -> Floats:
+        """(…, m): their bias entries, divided by exp(log_norm)"""
+        return self._lifted[1]
+
+    @property
+    def log_norm(self) -> Floats:
+        """(…, m)"""
+        return self.snapshot.log_norm
+
+    @property
+    def hidden(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features; what is too small for a float reads 1e-308"""
+        return representable(self.direction, self.log_norm[..., None])
+
+    @property
+    def output_weight(self) -> Floats:
+        """(…, m): v_j, of a network of two layers"""
+        return representable(self.snapshot.output_sign, self.snapshot.output_log)
+
+    @cached_property
+    def each(self) -> tuple[Instant, ...]:
+        """The single instants of many."""
+        return tuple(Instant(self.setting, self.snapshot[index]) for index in range(len(self.snapshot.log_norm)))
+
+    @cached_property
+    def _lifted(self) -> tuple[Floats, Floats]:
+        return self.setting.reduced.lift(self.snapshot.direction)
+
+    @property
     def _log_weight(self) -> Floats:
         """(…, m): log of the factor of each neuron's response in the output; 0 where layers are between the two"""
         if self.setting.problem.upper:
@@ -165,7 +208,7 @@ class Instant:
     def test_outputs(self) -> Floats:
         """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
         inputs = self._test.inputs
-        direction, bias = self.setting.reduced.lift(self.snapshot.direction)
+        direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
             rows = slice(begin, begin + BLOCK)

@@ -15,7 +15,7 @@ from ..scenario import Scenario
 from ..solve import Report, Snapshot
 from ..solve.schedule import Schedule
 from .instant import Instant, Setting
-from .registry import OBSERVABLES, Observable
+from .observable import OBSERVABLES, Observable
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000

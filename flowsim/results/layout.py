@@ -47,7 +47,6 @@ INIT = {
     "output_sign": "sign of the output weight at time 0",
     "output_log": "natural log of the output weight's size at time 0",
 }
-GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
@@ -230,6 +229,11 @@ def snapshot_index(dataset: xr.Dataset) -> Integers:
     return kept_at(dataset)
 
 
+def observed_groups() -> set[str]:
+    """The groups that observables have of their own."""
+    return {observable.group for observable in OBSERVABLES.values()} - {""}
+
+
 def trajectory_of(tree: xr.DataTree) -> Trajectory:
     """The trajectory that a result holds: the inverse of `root` and `numerics`."""
     dataset = tree.to_dataset()
@@ -238,12 +242,13 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     kept_weights = snapshot_index(dataset)
     neurons, features = dataset.sizes["neuron"], dataset.sizes.get("feature", 0)
     none = np.zeros((len(kept_weights), neurons))
+    observed = (tree.children[group].to_dataset() for group in observed_groups() & tree.children.keys())
     return Trajectory(
         time=time,
         log10_time=log10_time,
         variables={
             str(name): array.values
-            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for found in (dataset, *observed)
             for name, array in found.data_vars.items()
             if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
         },

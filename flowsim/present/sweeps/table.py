@@ -9,8 +9,8 @@ import xarray as xr
 
 from ...errors import UsageError
 from ...evaluate.scaling import number
+from ...kinds.names import nearest
 from ...problem.data.samples import Floats
-from ...scenario.explain import nearest
 
 #: Drawn where nothing is named: the first of these that the sweep has.
 USUAL = ("distance", "final_log10_loss", "final_loss")
