@@ -20,7 +20,7 @@ class Registry(Mapping[str, T], Generic[T]):
     """The kinds of one sort, by name.
 
     sort: what messages call one of them. home: the package whose modules register flowsim's own; they are imported when
-    somebody looks for the first time, those that its ORDER names first, in that order. named_by: the keys of a scenario
+    somebody looks for the first time. named_by: the keys of a scenario
     that name kinds of this sort, such as "observe.variables".
 
     A name that nobody has registered is looked for in the installed plugins, too.
@@ -35,8 +35,9 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def register(self, name: str, kind: T) -> T:
         """Raises UsageError where another kind of this sort has the name; a plugin may replace its own."""
-        self._discover()
         origin, before = registering(), self._origins.get(name)
+        if origin is not None:
+            self._discover()  # so that flowsim's own come first
         replaces = origin is not None and before is not None and origin.name == before.name
         if name in self._known and self._known[name] is not kind and not replaces:
             by = f"by the plugin {before.name}" if before else "by flowsim"
@@ -98,9 +99,14 @@ class Registry(Mapping[str, T], Generic[T]):
         if self._discovered:
             return
         self._discovered = True
-        with registered_by(None):  # whoever looks first, be it a plugin
-            home = import_module(self.home)
-            found = {module.name for module in pkgutil.iter_modules(home.__path__)}
-            first = [name for name in getattr(home, "ORDER", ()) if name in found]
-            for name in (*first, *sorted(found - set(first))):
-                import_module(f"{self.home}.{name}")
+        import_modules(self.home)
+
+
+def import_modules(home: str, first: tuple[str, ...] = ()) -> None:
+    """Import every module of a package, those named first in that order. A package whose kinds have an order calls this
+    itself: whichever of its modules is imported first, they then register in the same order."""
+    with registered_by(None):  # whoever looks first, be it a plugin
+        found = {module.name for module in pkgutil.iter_modules(import_module(home).__path__)}
+        ordered = [name for name in first if name in found]
+        for name in (*ordered, *sorted(found - set(ordered))):
+            import_module(f"{home}.{name}")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from ..arrays import Floats
 from ..problem import Reduced
-from ..problem.data.samples import Floats
 
 #: Samples whose triangular factor has pivots further apart than this are taken for dependent: beyond it the coefficients
 #: would no longer reassemble a neuron to 1e-8.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..errors import UsageError
 from ..kinds import sorts
 from ..kinds.registry import Registry
 from ..problem import Problem
-from ..problem.data.samples import Floats
 from .instant import Instant, Setting
 
 

@@ -12,7 +12,7 @@ from ..evaluate.claim import register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import classifier_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
-from ..problem.streams import stream
+from ..kinds.streams import stream
 from ..scenario.data import SparseCoding
 from ..solve import Snapshot
 from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
 from ..kinds.names import nearest
-from .base import Section, written
+from ..kinds.section import Section, written
 from .explain import Problem, problems_in, section_of, variants_at, words
 from .scenario import Scenario
 from .source import KeyPath, path_of

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ..errors import Issue
 from ..kinds.names import closest, nearest
-from .base import Section
+from ..kinds.section import Section
 from .files import missing_files
 from .scenario import DEFAULT_TAGS, Scenario
 from .source import KeyPath, Source, path_of

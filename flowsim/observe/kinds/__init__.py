@@ -1,5 +1,7 @@
 """The observables that flowsim has, one file for each theme, each beside its formula."""
 
+from ...kinds.registry import import_modules
+
 #: Results hold their variables in this order of files; those of any other file follow.
 ORDER = (
     "alignment",
@@ -16,3 +18,5 @@ ORDER = (
     "features",
     "kkt",
 )
+
+import_modules(__name__, ORDER)

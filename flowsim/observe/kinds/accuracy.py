@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..conditions import HELD_OUT, LABELLED, has_labels
 from ..instant import Instant, Setting
 from ..observable import observable

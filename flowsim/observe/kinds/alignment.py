@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ...solve import cosines
 from ..conditions import has_clusters
 from ..instant import Instant

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from ..conditions import TWO_LAYERS, has_two_layers
 from ..instant import BLOCK, Instant, Setting
 from ..observable import observable

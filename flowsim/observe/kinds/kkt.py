@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..instant import Instant, Setting
 from ..kkt import SUPPORT, certifiable
 from ..observable import observable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from ..conditions import SIGNED, is_signed
 from ..instant import Instant, representable
 from ..observable import observable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..conditions import TWO_LAYERS, has_two_layers
 from ..instant import Instant, representable
 from ..observable import observable

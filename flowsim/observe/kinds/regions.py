@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...problem.data.samples import Booleans, Floats
+from ...arrays import Booleans, Floats
 from ..conditions import LABELLED, UNGATED, has_labels, has_two_layers, is_ungated
 from ..instant import BLOCK, Instant, Setting
 from ..observable import observable
