@@ -109,7 +109,7 @@ def _trained(leaf: Any) -> bool:
 
 def is_leaf(params: Any) -> bool:
     """Whether this is no tree, but one thing."""
-    return jax.tree.structure(params) == jax.tree.structure(0)
+    return bool(jax.tree_util.treedef_is_leaf(jax.tree.structure(params)))
 
 
 def over_samples(module: Callable[[Any], Any], x: Any) -> Any:

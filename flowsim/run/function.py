@@ -102,7 +102,7 @@ def asked(
     data = Data(_flat(x), y, test=None if test is None else (_flat(np.asarray(test[0], dtype=float)), test[1]))
     whole = isinstance(seed, int)
     stored = [array if whole else np.stack(column) for array, *column in _columns(arrays)]
-    scenario = Scenario(_sections(network, loss, until, seed if whole else seeds, keys))
+    scenario = Scenario(_sections(network, loss, until, seed if isinstance(seed, int) else seeds, keys))
     scenario = scenario.with_arrays(
         {"data": data.arrays(), "init": dict(zip((leaf.name for leaf in network.leaves), stored, strict=True))}
     )

@@ -200,6 +200,7 @@ class Function(Section):
     neurons: ClassVar[int] = 0
     bias: ClassVar[bool] = False
     output: ClassVar[str] = "trained"
+    output_weight: ClassVar[None] = None
 
 
 AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
