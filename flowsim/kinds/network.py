@@ -61,7 +61,8 @@ class Network:
 
     def relative(self, change: Sequence[Array], size: Sequence[Array], xp: ModuleType) -> Array:
         """(units,): the size of a change of each unit, over the unit's own size; over 1 where that is 0."""
-        parts = [relative(*pair, leaf.units, xp).ravel() for leaf, *pair in zip(self.leaves, change, size, strict=True)]
+        leaves = zip(self.leaves, change, size, strict=True)
+        parts = [relative(moved, own, leaf.units, xp).ravel() for leaf, moved, own in leaves]
         return xp.concatenate(parts)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..errors import UsageError
-from ..problem.data.samples import Floats
 from ..solve import Snapshot
 from .instant import Instant, Setting
 from .registry import OBSERVABLES, Observable

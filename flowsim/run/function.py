@@ -130,7 +130,7 @@ def _sections(
             "name": network.name,
             "paths": [leaf.path for leaf in network.leaves],
             "input_shape": list(network.input_shape),
-            **({} if network.degree is None else {"degree": network.degree}),
+            **({} if network.degree is None else {"homogeneity": network.degree}),
         },
         "init": {"shape": "given"},
         "loss": {"kind": loss} if isinstance(loss, str) else dict(loss),

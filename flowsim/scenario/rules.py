@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .base import Broken
+from ..kinds.section import Broken
 from .data import DRAWN
 from .evaluate import OF_OUTPUTS
 from .flow import Stage
@@ -225,8 +225,8 @@ def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterato
         goals = {"alignment", "kkt"} & flow.until.goals.keys()
         none = f"{given}, which has no neurons"
         yield from (Broken(f"{key}.until.{name}", none, reads) for name in sorted(goals))
-        if flow.clock == "loss" and model.degree is None:
-            yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its model.degree', ("model.degree",))
+        if flow.clock == "loss" and model.homogeneity is None:
+            yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
     for name in ("limit", "robustness"):
         if getattr(scenario.evaluate, name):
             yield Broken(f"evaluate.{name}", given, reads)

@@ -13,10 +13,10 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..kinds.network import Handed
+from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .base import TAGS, Section, Seed, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .evaluate import Evaluate
 from .flow import Flow, Stage

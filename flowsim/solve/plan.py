@@ -114,7 +114,7 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
     flow, loss = scenario.flow, scenario.loss.kind
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
-    if isinstance(scenario.model, Function) and scenario.model.degree is None:
+    if isinstance(scenario.model, Function) and scenario.model.homogeneity is None:
         return "time", "the one for networks that are not known to be homogeneous"
     if scenario.model.kind == "mlp":
         return "time", "the one for networks of several layers"

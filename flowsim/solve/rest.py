@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..kinds.network import Network, unit_sizes
 from ..problem import Reduced
-from ..problem.data.samples import Floats
 from ..scenario import Scenario
 from .goals import Watch
 from .plan import ENDLESS

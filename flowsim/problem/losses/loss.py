@@ -17,6 +17,7 @@ class Loss:
     relative_derivative: l'/l, exact where both underflow, of losses that fall for ever; None of others.
     classes: whether targets are indices of classes and outputs (…, k, n) have an axis of them, which `derivative` keeps.
     vectors: whether targets (k, n) and outputs (…, k, n) have an axis over which the loss is a sum.
+    kernel: its code in compiled code, None of one that has none.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Loss:
     log_value: Callable[[Array, Array, ModuleType], Array]
     relative_derivative: Callable[[Array, Array, ModuleType], Array] | None = None
     classes: bool = False
+    kernel: int | None = None
     vectors: bool = False
 
     @property
