@@ -99,7 +99,7 @@ def test_what_is_damaged_on_the_disk_is_compiled_anew(left, suffix, engine, tmp_
 
 
 def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
-    folders = {FOLDER: "numba", kept.NETWORKS: "networks", PACKAGE / "engine" / "descent": "descent"}
+    folders = {FOLDER: "numba", kept.NETWORKS: "networks", PACKAGE / "solve" / "descent": "descent"}
     for folder, copy in folders.items():
         shutil.copytree(folder, tmp_path / copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(kept, "HERE", tmp_path / "numba")
