@@ -19,6 +19,7 @@ PACKAGE = Path(flowsim.__file__).parent
 #: A part of the house imports those before it, never those after it.
 ORDER = [
     "errors",
+    "arrays",
     "machine",
     "markup",
     "kinds",

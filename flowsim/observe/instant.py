@@ -8,9 +8,9 @@ from operator import matmul
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..problem import Problem, Reduced
 from ..problem.data import Samples
-from ..problem.data.samples import Floats, Integers
 from ..problem.networks.layers import forward
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads

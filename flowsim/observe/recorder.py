@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import UsageError
-from ..problem.data.samples import Floats, Integers
 from ..scenario import Scenario
 from ..solve import Report, Snapshot
 from ..solve.schedule import Schedule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from ..solve import cosines
 from . import features
 from .decomposition import cluster_coefficients, noise_coefficients

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import Issue, ScenarioError
+from ..kinds.streams import stream
 from ..scenario import Scenario, referenced_files
 from ..scenario.files import UNNAMED
 from ..scenario.init import Given, Nudged, Shape
 from ..scenario.model import Linear, Mlp, NtkFeatures, SymmetricRelu
 from .data import Samples
-from .data.samples import Floats, Integers
-from .streams import stream
 from .weights import Weights, read_weights
 
 

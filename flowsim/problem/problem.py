@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..scenario import Scenario
 from ..scenario.data import Drawn, SparseCoding
 from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.rules import class_problems
 from .data import SOURCES, Samples
 from .data.given import Data
-from .data.samples import Floats, Integers
 from .given import with_given
 from .held_out import held_out
 from .initial import draw

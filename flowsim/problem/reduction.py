@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from .data.samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .problem import Problem
 
 #: Samples that are compared with each other at a time: few enough for the processor's cache.

@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import UsageError
 from ..scenario.model import Mlp, Model, TwoLayer
 from .data.arrays import UNREADABLE, first_line, numbers
-from .data.samples import Floats, Integers
 
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
 LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"

@@ -13,8 +13,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from ..arrays import Booleans, Floats
 from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
-from ..problem.data.samples import Booleans, Floats
 from ..scenario import Scenario
 from ..solve import Snapshot
 from ..solve.integrator import Flown

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..arrays import Integers
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
-from ..problem.data.samples import Integers
 from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
 from ..scenario import Scenario
 from ..scenario.arrays import outside

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .base import Broken
+from ..kinds.section import Broken
 from .data import DRAWN
 from .evaluate import OF_OUTPUTS
 from .flow import Stage

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .base import TAGS, Section, Seed, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .evaluate import Evaluate
 from .flow import Flow, Stage

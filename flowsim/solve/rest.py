@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..problem import Reduced
-from ..problem.data.samples import Floats
 from ..scenario import Scenario
 from .goals import Watch
 from .plan import ENDLESS

@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 import flowsim
+from flowsim.arrays import Floats
 from flowsim.observe import Recorder, Selection, Setting
 from flowsim.papers import Evidence
 from flowsim.problem import reduce
-from flowsim.problem.data.samples import Floats
 from flowsim.results import layout
 from flowsim.solve import Report, Snapshot
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import Issue, ScenarioError, UsageError
 from .arrays import numbers
-from .samples import Floats
 from .table import means, problems
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Floats, Integers
 from ...errors import Issue, ScenarioError
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import Supervision, Table
 from ...scenario.files import UNNAMED
 from .arrays import read_table
-from .samples import Arrays, Floats, Integers, Samples
+from .samples import Arrays, Samples
 from .split import check_kept, split
 
 #: What arrays of held-out samples are called beside those of the training set.

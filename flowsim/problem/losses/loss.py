@@ -16,6 +16,7 @@ class Loss:
 
     relative_derivative: l'/l, exact where both underflow, of losses that fall for ever; None of others.
     classes: whether targets are indices of classes and outputs (…, k, n) have an axis of them, which `derivative` keeps.
+    kernel: its code in compiled code, None of one that has none.
     """
 
     name: str
@@ -24,3 +25,4 @@ class Loss:
     log_value: Callable[[Array, Array, ModuleType], Array]
     relative_derivative: Callable[[Array, Array, ModuleType], Array] | None = None
     classes: bool = False
+    kernel: int | None = None
