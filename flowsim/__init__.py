@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .problem import Data, Problem, Weights, build
     from .results import open
     from .run import run_ensemble
+    from .run.function import flow
     from .scenario import Scenario, load, loads
     from .sweep import open_sweep
 
@@ -48,6 +49,7 @@ _HOME = {
     "density": "evaluate.density",
     "distance": "evaluate.distance",
     "evaluate": "",
+    "flow": "run.function",
     "limit": "evaluate.kkt",
     "load": "scenario",
     "loads": "scenario",
@@ -80,6 +82,7 @@ __all__ = [
     "density",
     "distance",
     "evaluate",
+    "flow",
     "limit",
     "load",
     "loads",

@@ -119,7 +119,7 @@ class Evidence:
         if name in self.trajectory:
             return self.trajectory["time"].values, self.trajectory[name].values
         observable = OBSERVABLES[name]
-        if not observable.applies(self.setting):
+        if not observable.exists(self.setting):
             raise NotApplicable(f"it needs {observable.needs}")
         snapshots = self.weights
         return snapshots.time, np.array(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Floats
 from .instant import Setting
 
 TWO_LAYERS = "two layers: neurons that have an output weight each"
@@ -18,7 +19,15 @@ def has_clusters(setting: Setting) -> bool:
 
 
 def has_labels(setting: Setting) -> bool:
-    return setting.problem.loss.classes or bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
+    return setting.problem.loss.classes or are_labels(setting.problem.targets)
+
+
+def are_labels(targets: Floats) -> bool:
+    return targets.ndim == 1 and bool(np.isin(targets, (-1.0, 1.0)).all())
+
+
+def has_no_vectors(setting: Setting) -> bool:
+    return not setting.problem.loss.vectors
 
 
 def has_held_out(setting: Setting) -> bool:

@@ -21,7 +21,8 @@ class Observable:
     """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
     theirs, so it counts axes from the last one. applies: whether a problem has it.
     companion: left out by default unless tiny weights make its linear partner underflow. on_request: kept only where it is
-    named. needs: what `applies` asks for, in words. group: of the result's, where it is not the root."""
+    named. needs: what `applies` asks for, in words. group: of the result's, where it is not the root. any_network: whether
+    it takes no neurons, so that networks without them have it, too."""
 
     name: str
     dims: tuple[str, ...]
@@ -33,6 +34,11 @@ class Observable:
     on_request: bool = False
     needs: str = ""
     group: str = ""
+    any_network: bool = False
+
+    def exists(self, setting: Setting) -> bool:
+        """Whether a problem has it."""
+        return (self.any_network or setting.problem.network is None) and self.applies(setting)
 
 
 #: name -> Observable
@@ -49,6 +55,7 @@ def observable(
     companion: bool = False,
     on_request: bool = False,
     group: str = "",
+    any_network: bool = False,
 ) -> Callable[[Callable[[Instant], Floats]], Callable[[Instant], Floats]]:
     """Register the function below as the value of an :class:`Observable`."""
 
@@ -65,6 +72,7 @@ def observable(
                 on_request=on_request,
                 needs=needs,
                 group=group,
+                any_network=any_network,
             ),
         )
         return value
@@ -98,17 +106,20 @@ def observed_by(
     if unknown := [dim for dim in dims if dim not in SIZES]:
         raise UsageError(f'the observable "{name}" has dims {", ".join(unknown)}; allowed: {", ".join(SIZES)}')
 
-    def value(instant: Instant) -> Floats:
+    def of_one(instant: Instant) -> Floats:
         shape = tuple(SIZES[dim](instant.setting) for dim in dims)
-        if instant.snapshot.log_norm.ndim == 1:
-            return _of_shape(function(instant), name, dims, shape)
-        singles = [_of_shape(function(single), name, dims, shape) for single in instant.each]
-        return np.array(singles).reshape(*instant.snapshot.log_norm.shape[:-1], *shape)
+        return _of_shape(function(instant), name, dims, shape)
+
+    def value(instant: Instant) -> Floats:
+        return instant.singly(of_one)
 
     def has_it(setting: Setting) -> bool:
         return all(SIZES[dim](setting) for dim in dims) and (applies is None or applies(setting.problem))
 
-    return Observable(name, dims, long_name, value, has_it, units, on_request=True, needs=needs)
+    any_network = "neuron" not in dims
+    return Observable(
+        name, dims, long_name, value, has_it, units, on_request=True, needs=needs, any_network=any_network
+    )
 
 
 def _of_shape(value: Any, name: str, dims: tuple[str, ...], shape: tuple[int, ...]) -> Floats:

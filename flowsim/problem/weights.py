@@ -112,6 +112,12 @@ class Weights:
         weights._set(direction, log_norm, output_sign, output_log, upper, bias)
         return weights
 
+    @classmethod
+    def of_tree(cls, features: int, arrays: Sequence[Floats]) -> Self:
+        """Of a network without neurons: its trained arrays are `upper`."""
+        none = np.zeros(0)
+        return cls.exactly(np.zeros((0, features)), none, none, none, tuple(arrays), bias=False)
+
     def of_outputs(self, outputs: int) -> Self:
         """The same of a network with so many outputs."""
         layers = (self.direction, self.log_norm, self.output_sign, self.output_log, self.upper)

@@ -204,5 +204,21 @@ class NtkFeatures(NetworkSection):
         return self.width
 
 
+class Function(NetworkSection):
+    """A function of Python, f(x) = apply(params, x), as :func:`flowsim.flow` takes it; no text can say all of it."""
+
+    kind: Literal["function"]
+    name: str = Field(description="what Python calls the function")
+    paths: Annotated[tuple[str, ...], as_tuple] = Field(
+        description="where the trained arrays are in the tree, in order"
+    )
+    input_shape: Annotated[tuple[Count, ...], as_tuple] = Field(description="shape of one x")
+    homogeneity: Positive | None = Field(None, description="L of f(c params) = c^L f(params), of a homogeneous network")
+    neurons: ClassVar[int] = 0
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "trained"
+    output_weight: ClassVar[None] = None
+
+
 AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
-Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu | NtkFeatures, Field(discriminator="kind")]
+Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu | NtkFeatures | Function, Field(discriminator="kind")]

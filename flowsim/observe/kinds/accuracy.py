@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Floats
-from ..conditions import HELD_OUT, LABELLED, has_labels
+from ..conditions import HELD_OUT, LABELLED, are_labels, has_labels
 from ..instant import Instant, Setting
 from ..observable import observable
 
@@ -17,7 +17,7 @@ def _share_right(margin: Floats, counts: Floats) -> Floats:
 
 def _has_held_out_labels(setting: Setting) -> bool:
     test = setting.problem.test
-    return test is not None and (setting.problem.loss.classes or bool(np.isin(test.targets, (-1.0, 1.0)).all()))
+    return test is not None and (setting.problem.loss.classes or are_labels(test.targets))
 
 
 def _has_flips(setting: Setting) -> bool:
@@ -32,7 +32,7 @@ def _decides(setting: Setting) -> bool:
     return setting.problem.loss.classes and bool((setting.problem.cluster_label != 0).all())
 
 
-@observable("accuracy", (), "accuracy on the training labels", has_labels)
+@observable("accuracy", (), "accuracy on the training labels", has_labels, any_network=True)
 def accuracy(instant: Instant) -> Floats:
     return _share_right(instant.margin, instant.setting.multiplicity)
 
@@ -43,13 +43,20 @@ def accuracy(instant: Instant) -> Floats:
     "accuracy on the held-out samples",
     _has_held_out_labels,
     needs=f"{HELD_OUT}, with {LABELLED}",
+    any_network=True,
 )
 def test_accuracy(instant: Instant) -> Floats:
     margin = instant.test_margin
     return _share_right(margin, np.ones(margin.shape[-1]))
 
 
-@observable("clean_accuracy", (), "accuracy on the samples whose label was not flipped", _has_unflipped_beside_flips)
+@observable(
+    "clean_accuracy",
+    (),
+    "accuracy on the samples whose label was not flipped",
+    _has_unflipped_beside_flips,
+    any_network=True,
+)
 def clean_accuracy(instant: Instant) -> Floats:
     return _share_right(instant.margin, instant.setting.multiplicity - instant.setting.flips)
 
@@ -59,6 +66,7 @@ def clean_accuracy(instant: Instant) -> Floats:
     (),
     "share of the samples with a flipped label for which the flipped label is predicted",
     _has_flips,
+    any_network=True,
 )
 def noisy_accuracy(instant: Instant) -> Floats:
     return _share_right(instant.margin, instant.setting.flips)

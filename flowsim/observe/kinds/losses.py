@@ -10,12 +10,12 @@ from ..instant import Instant, representable
 from ..observable import observable
 
 
-@observable("loss", (), "training loss")
+@observable("loss", (), "training loss", any_network=True)
 def loss(instant: Instant) -> Floats:
     return representable(1.0, instant.log_loss)
 
 
-@observable("log10_loss", (), "log10 of the training loss")
+@observable("log10_loss", (), "log10 of the training loss", any_network=True)
 def log10_loss(instant: Instant) -> Floats:
     return instant.log_loss / np.log(10)
 
@@ -26,11 +26,12 @@ def log10_loss(instant: Instant) -> Floats:
     "mean loss over the held-out samples, whatever the reduction in training",
     has_held_out,
     needs=HELD_OUT,
+    any_network=True,
 )
 def test_loss(instant: Instant) -> Floats:
     return representable(1.0, instant.log_test_loss)
 
 
-@observable("log10_test_loss", (), "log10 of test_loss", has_held_out, needs=HELD_OUT)
+@observable("log10_test_loss", (), "log10 of test_loss", has_held_out, needs=HELD_OUT, any_network=True)
 def log10_test_loss(instant: Instant) -> Floats:
     return instant.log_test_loss / np.log(10)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Floats
-from ..conditions import LABELLED, has_labels
+from ..conditions import LABELLED, has_labels, has_no_vectors
 from ..instant import Instant
 from ..observable import observable
 
 
 @observable(
-    "margin", ("sample",), "margin y f(x); of several outputs, that of the sample's class less the largest other"
+    "margin",
+    ("sample",),
+    "margin y f(x); of several outputs, that of the sample's class less the largest other",
+    has_no_vectors,
+    any_network=True,
 )
 def margin(instant: Instant) -> Floats:
     return instant.margin
@@ -21,6 +25,8 @@ def margin(instant: Instant) -> Floats:
     "loss_derivative",
     ("sample",),
     "derivative of the sample's loss in f; of several outputs, in that of the sample's class",
+    has_no_vectors,
+    any_network=True,
 )
 def loss_derivative(instant: Instant) -> Floats:
     return instant.loss_derivative
@@ -33,6 +39,7 @@ def loss_derivative(instant: Instant) -> Floats:
     has_labels,
     on_request=True,
     needs=LABELLED,
+    any_network=True,
 )
 def margin_gap(instant: Instant) -> Floats:
     return np.ptp(instant.margin, axis=-1)
@@ -45,6 +52,7 @@ def margin_gap(instant: Instant) -> Floats:
     has_labels,
     on_request=True,
     needs=LABELLED,
+    any_network=True,
 )
 def loss_derivative_ratio(instant: Instant) -> Floats:
     size = np.abs(instant.loss_derivative)
