@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
@@ -30,6 +30,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self.sort, self.home, self.named_by = sort, home, named_by
         self._known: dict[str, T] = {}
         self._origins: dict[str, Plugin] = {}
+        self._followers: list[Callable[[], None]] = []
         self._discovered = False
         REGISTRIES[sort] = self
 
@@ -45,7 +46,12 @@ class Registry(Mapping[str, T], Generic[T]):
         self._known[name] = kind
         if origin is not None:
             self._origins[name] = origin
+            self._tell()
         return kind
+
+    def follow(self, told: Callable[[], None]) -> None:
+        """Call a function whenever plugins bring kinds or take them away."""
+        self._followers.append(told)
 
     def origin(self, name: str) -> Plugin | None:
         """The plugin that a kind comes from; None for flowsim's own and for names that nobody has registered."""
@@ -53,8 +59,15 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def forget(self, plugin: Plugin) -> None:
         """Take out the kinds of a plugin."""
-        for name in [name for name, origin in self._origins.items() if origin == plugin]:
+        gone = [name for name, origin in self._origins.items() if origin == plugin]
+        for name in gone:
             del self._known[name], self._origins[name]
+        if gone:
+            self._tell()
+
+    def _tell(self) -> None:
+        for told in self._followers:
+            told()
 
     def line(self, name: str) -> str:
         """What a kind is, in a line: its long name or statement, or how its docstring begins."""

@@ -9,11 +9,13 @@ from dataclasses import replace
 from html import escape
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..kinds.network import Handed
-from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
+from ..kinds.plugins import load_installed
+from ..kinds.section import TAGS, Section, Seed, as_tuple, rebuild, refuse
+from ..kinds.stop import STOPS
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
@@ -318,6 +320,20 @@ class Scenario(Section):
         rows = [(f"{section}.{key}" if key else section, value) for section, key, value in _keys(self.to_dict())]
         text = folded("text", self.to_toml())
         return f"<strong>{escape(self.title or 'Scenario')}</strong>{table(('key', 'value'), rows)}{text}"
+
+
+def valid(values: Mapping[str, Any]) -> Scenario:
+    """The scenario of plain values; where flowsim's own kinds do not do, those of installed plugins are looked at, too.
+    Raises pydantic's ValidationError."""
+    try:
+        return Scenario.model_validate(values)
+    except ValidationError:
+        if not load_installed():
+            raise
+    return Scenario.model_validate(values)
+
+
+STOPS.follow(lambda: rebuild(Scenario))
 
 
 def _those_of(values: Any, keys: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..kinds.network import Network, unit_sizes
+from ..kinds.stop import Watched
 from ..problem import Reduced
 from ..scenario import Scenario
 from .goals import Watch
@@ -138,10 +139,11 @@ def _numbers(rest: Rest) -> dict[str, Any]:
 def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
     until = scenario.flow.until
-    alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
-    if until.alignment is None or not alone or scenario.loss.kind not in ENDLESS:
+    aligning = until.watched(Watched.ALIGNMENT)
+    alone = set(until.goals) == {*aligning, *until.watched(Watched.STEPS)}
+    if not aligning or not alone or scenario.loss.kind not in ENDLESS:
         return None
-    return Target(reduced, until.alignment)
+    return Target(reduced, min(aligning.values()))
 
 
 def _arrays(snapshot: Snapshot) -> tuple[Floats, ...]:
