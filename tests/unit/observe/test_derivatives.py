@@ -31,7 +31,7 @@ def deep(params, x):
     first, rest = params["first"], params["rest"]
     hidden = jnp.tanh(x @ first["weight"].T + first["bias"])
     outputs = params["scale"] * jnp.tanh(hidden @ rest[0].T) @ rest[1].T
-    return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs.T
 
 
 def deep_params(outputs: int) -> dict:

@@ -1,0 +1,23 @@
+"""The network's outputs at points of the user's."""
+
+from __future__ import annotations
+
+from ...problem.data.samples import Floats
+from ..instant import Instant, Setting
+from ..observable import observable
+
+
+def has_probes(setting: Setting) -> bool:
+    return setting.observe.probes is not None
+
+
+@observable(
+    "probe_output",
+    ("output", "probe"),
+    "output of the network at the probe",
+    has_probes,
+    needs="points, from observe.probes",
+    any_network=True,
+)
+def probe_output(instant: Instant) -> Floats:
+    return instant.outputs_at(instant.setting.probes)
