@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .problem import Data, Problem, Weights, build
     from .results import open
     from .run import run_ensemble
+    from .run.function import flow
     from .scenario import Scenario, load, loads
     from .sweep import open_sweep
 
@@ -45,6 +46,7 @@ _HOME = {
     "density": "evaluate.density",
     "distance": "evaluate.distance",
     "evaluate": "",
+    "flow": "run.function",
     "limit": "evaluate.kkt",
     "load": "scenario",
     "loads": "scenario",
@@ -74,6 +76,7 @@ __all__ = [
     "density",
     "distance",
     "evaluate",
+    "flow",
     "limit",
     "load",
     "loads",

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..evaluate.phases import moment
 from ..present.robust import median_radius
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
-from ..problem.data.samples import Floats
 from .common import finite
 from .glance import Sheet, over_time, timeline
 

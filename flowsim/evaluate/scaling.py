@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..errors import UsageError
-from ..problem.data.samples import Floats
 from ..scenario.explain import nearest
 
 #: law -> what is fitted

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from ..arrays import Floats
 from ..problem import Reduced
-from ..problem.data.samples import Floats
 
 if TYPE_CHECKING:
     from .instant import Instant

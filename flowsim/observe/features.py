@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..problem.data.samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .instant import BLOCK, Instant, Setting
 
 #: gamma of Lemma B.2, which leaves it open in (0, 0.1).

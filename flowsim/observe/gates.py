@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem.data.samples import Booleans, Floats
+from ..arrays import Booleans, Floats
 from ..problem.planes import planes
 from .instant import Instant
 

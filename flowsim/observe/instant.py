@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import matmul
+from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..problem import Problem, Reduced
 from ..problem.data import Samples
-from ..problem.data.samples import Floats, Integers
 from ..problem.networks.layers import forward
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads
@@ -88,7 +90,7 @@ class Setting:
     @property
     def underflows(self) -> bool:
         """Whether squared norms at the start are below what a float can hold with its full precision."""
-        return bool(self.problem.weights.log_norm.min() < 0.5 * np.log(TINY))
+        return bool(self.problem.weights.log_norm.min(initial=0.0) < 0.5 * np.log(TINY))
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ class Instant:
     @cached_property
     def _log_scale(self) -> Floats:
         """(…, 1): log of what outputs are divided by, so that a network of any size has outputs of order 1"""
+        if self.setting.problem.network is not None:
+            return np.zeros((*np.shape(self.snapshot.time), 1))
         top = self._log_weight.max(axis=-1, keepdims=True)
         return np.where(np.isfinite(top), top, 0.0)
 
@@ -118,6 +122,8 @@ class Instant:
     def _pass(self) -> tuple[Floats, Floats]:
         """(outputs (…, k, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
         problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
+        if problem.network is not None:
+            return self._of_network(reduced.inputs), np.zeros((*np.shape(snapshot.time), 0, len(problem.centers)))
         outputs = np.empty((*snapshot.log_norm.shape[:-1], problem.outputs, len(reduced.targets)))
         counts = self.setting.cluster_counts
         active = np.zeros((*snapshot.log_norm.shape, len(counts)))
@@ -154,7 +160,31 @@ class Instant:
     def _sized(self, outputs: Floats) -> Floats:
         """The outputs themselves, (…, n) of a network with a single one"""
         outputs = representable(outputs, self._log_scale[..., None])
-        return outputs if self.setting.problem.loss.classes else outputs[..., 0, :]
+        return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
+
+    def _of_network(self, inputs: Floats) -> Floats:
+        """(…, k, n): outputs of an ordinary network at inputs (n, d)"""
+        from ..kinds.trees import outputs_at  # with JAX, which other networks do without
+
+        network = self.setting.problem.network
+        assert network is not None
+        found = outputs_at(network, self.snapshot.upper, inputs)
+        return found if network.count > 1 else found[..., None, :]
+
+    @property
+    def params(self) -> Any:
+        """Of an ordinary network at a single instant, the tree of its parameters, in NumPy."""
+        network = self.setting.problem.network
+        assert network is not None, "the network has neurons, and no tree of parameters"
+        return network.tree(self.snapshot.upper)
+
+    def singly(self, value: Callable[[Instant], Any]) -> Floats:
+        """(…, *shape): a value at one instant after the other."""
+        if not np.ndim(self.snapshot.time):
+            return np.asarray(value(self))
+        return np.array(
+            [value(Instant(self.setting, self.snapshot[index])) for index in range(len(self.snapshot.time))]
+        )
 
     @cached_property
     def outputs(self) -> Floats:
@@ -165,6 +195,8 @@ class Instant:
     def test_outputs(self) -> Floats:
         """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
         inputs = self._test.inputs
+        if self.setting.problem.network is not None:
+            return self._sized(self._of_network(inputs))
         direction, bias = self.setting.reduced.lift(self.snapshot.direction)
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
@@ -202,7 +234,7 @@ class Instant:
     def derivative(self) -> Floats:
         """Of the sample's loss in every output: shaped like these."""
         with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
-            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets.T, np)
 
     @property
     def loss_derivative(self) -> Floats:
@@ -235,7 +267,7 @@ class Instant:
 
     def _log_sum(self, outputs: Floats, targets: Floats, weight: Floats) -> Floats:
         """(…): log of the sum of the samples' losses times weight (n,)"""
-        per_sample = self.setting.problem.loss.log_value(outputs, targets, np)
+        per_sample = self.setting.problem.loss.log_value(outputs, targets.T, np)
         top = per_sample.max(axis=-1, keepdims=True)
         shift = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..problem.data.samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .instant import Instant, Setting
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem import Problem, Reduced
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from ..solve import Snapshot
 
 #: The rows of the first layer, bias entries in a last column; the output weights; the matrices of the layers above.

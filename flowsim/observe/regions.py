@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..problem.data.samples import Booleans, Floats
+from ..arrays import Booleans, Floats
 from .instant import BLOCK, Instant
 
 

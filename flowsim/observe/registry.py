@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from ..solve import cosines
 from . import features
 from .decomposition import cluster_coefficients, noise_coefficients
@@ -37,7 +37,8 @@ class Observable:
     """dims: beside time. value: its array at an instant; where the instant is many, the axes before these dims are
     theirs, so it counts axes from the last one. applies: whether a problem has it.
     companion: left out by default unless tiny weights make its linear partner underflow. on_request: kept only where it is
-    named. needs: what `applies` asks for, in words. group: of the result's, where it is not the root."""
+    named. needs: what `applies` asks for, in words. group: of the result's, where it is not the root. any_network: whether
+    it takes no neurons, so that networks without them have it, too."""
 
     name: str
     dims: tuple[str, ...]
@@ -49,6 +50,11 @@ class Observable:
     on_request: bool = False
     needs: str = ""
     group: str = ""
+    any_network: bool = False
+
+    def exists(self, setting: Setting) -> bool:
+        """Whether a problem has it."""
+        return (self.any_network or setting.problem.network is None) and self.applies(setting)
 
 
 def _certifiable(setting: Setting) -> bool:
@@ -66,7 +72,15 @@ def _clusters(setting: Setting) -> bool:
 
 
 def _labels(setting: Setting) -> bool:
-    return setting.problem.loss.classes or bool(np.isin(setting.problem.targets, (-1.0, 1.0)).all())
+    return setting.problem.loss.classes or _is_labels(setting.problem.targets)
+
+
+def _is_labels(targets: Floats) -> bool:
+    return targets.ndim == 1 and bool(np.isin(targets, (-1.0, 1.0)).all())
+
+
+def _no_vectors(setting: Setting) -> bool:
+    return not setting.problem.loss.vectors
 
 
 def _held_out(setting: Setting) -> bool:
@@ -75,7 +89,7 @@ def _held_out(setting: Setting) -> bool:
 
 def _held_out_labels(setting: Setting) -> bool:
     test = setting.problem.test
-    return test is not None and (setting.problem.loss.classes or bool(np.isin(test.targets, (-1.0, 1.0)).all()))
+    return test is not None and (setting.problem.loss.classes or _is_labels(test.targets))
 
 
 def _binary(setting: Setting) -> bool:
@@ -157,8 +171,10 @@ _OBSERVABLES = (
         companion=True,
         needs=_TWO_LAYERS,
     ),
-    Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss)),
-    Observable("log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10)),
+    Observable("loss", (), "training loss", lambda instant: representable(1.0, instant.log_loss), any_network=True),
+    Observable(
+        "log10_loss", (), "log10 of the training loss", lambda instant: instant.log_loss / np.log(10), any_network=True
+    ),
     Observable(
         "test_loss",
         (),
@@ -166,6 +182,7 @@ _OBSERVABLES = (
         lambda instant: representable(1.0, instant.log_test_loss),
         _held_out,
         needs=_HELD_OUT,
+        any_network=True,
     ),
     Observable(
         "log10_test_loss",
@@ -174,6 +191,7 @@ _OBSERVABLES = (
         lambda instant: instant.log_test_loss / np.log(10),
         _held_out,
         needs=_HELD_OUT,
+        any_network=True,
     ),
     Observable(
         "accuracy",
@@ -181,6 +199,7 @@ _OBSERVABLES = (
         "accuracy on the training labels",
         lambda instant: _share_right(instant.margin, instant.setting.multiplicity),
         _labels,
+        any_network=True,
     ),
     Observable(
         "test_accuracy",
@@ -189,6 +208,7 @@ _OBSERVABLES = (
         _test_accuracy,
         _held_out_labels,
         needs=f"{_HELD_OUT}, with {_LABELLED}",
+        any_network=True,
     ),
     Observable(
         "clean_accuracy",
@@ -196,6 +216,7 @@ _OBSERVABLES = (
         "accuracy on the samples whose label was not flipped",
         lambda instant: _share_right(instant.margin, instant.setting.multiplicity - instant.setting.flips),
         _some_clean_labels,
+        any_network=True,
     ),
     Observable(
         "noisy_accuracy",
@@ -203,6 +224,7 @@ _OBSERVABLES = (
         "share of the samples with a flipped label for which the flipped label is predicted",
         lambda instant: _share_right(instant.margin, instant.setting.flips),
         _noisy_labels,
+        any_network=True,
     ),
     Observable(
         "binary_accuracy",
@@ -223,12 +245,16 @@ _OBSERVABLES = (
         ("sample",),
         "margin y f(x); of several outputs, that of the sample's class less the largest other",
         lambda instant: instant.margin,
+        _no_vectors,
+        any_network=True,
     ),
     Observable(
         "loss_derivative",
         ("sample",),
         "derivative of the sample's loss in f; of several outputs, in that of the sample's class",
         lambda instant: instant.loss_derivative,
+        _no_vectors,
+        any_network=True,
     ),
     Observable(
         "cluster_mass",
@@ -312,6 +338,7 @@ _OBSERVABLES = (
         _labels,
         on_request=True,
         needs=_LABELLED,
+        any_network=True,
     ),
     Observable(
         "loss_derivative_ratio",
@@ -321,6 +348,7 @@ _OBSERVABLES = (
         _labels,
         on_request=True,
         needs=_LABELLED,
+        any_network=True,
     ),
     Observable(
         "activation_region",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..problem import Problem
-from ..problem.data.samples import Floats, Integers
 from .instant import Instant, Setting
 from .regions import active_pairs
 

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays import Floats
 from ..evaluate.claim import Claim
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import network_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
+from ..kinds.streams import stream
 from ..observe import Instant
 from ..observe.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
-from ..problem.data.samples import Floats
-from ..problem.streams import stream
 from ..scenario.data import SparseCoding
 from ..scenario.flow import Attack
 from ..solve import Snapshot

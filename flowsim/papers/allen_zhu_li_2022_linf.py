@@ -11,7 +11,7 @@ import numpy as np
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import classifier_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
-from ..problem.streams import stream
+from ..kinds.streams import stream
 from ..scenario.data import SparseCoding
 from ..solve import Snapshot
 from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..evaluate.claim import Claim
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..observe.regions import feature_changes
 from ..observe.xor import C0, capture_sets, is_xor, unit_centers
 from ..problem import Problem
-from ..problem.data.samples import Floats, Integers
 from ..scenario.data import Drawn
 from ..scenario.init import Gaussian
 from .relu import relu_network

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import Booleans, Floats, Integers
 from ..evaluate.claim import Claim
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..problem import Problem
-from ..problem.data.samples import Booleans, Floats, Integers
 from ..scenario.data import GaussianMixture
 from ..scenario.loss import MARGIN_LOSSES
 from .relu import relu_network

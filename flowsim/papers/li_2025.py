@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..evaluate.claim import Claim
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..observe import Instant
 from ..observe.decomposition import cluster_coefficients, noise_coefficients
 from ..problem import Problem
-from ..problem.data.samples import Floats, Integers
 from .relu import distance_up_to_scale, relu_network
 
 PAPER = "Li et al. 2025"

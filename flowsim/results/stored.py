@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..errors import ScenarioError, UsageError
-from ..problem.data.samples import Floats
 from ..scenario import Scenario
 from ..scenario.arrays import SECTIONS
 from ..scenario.load import reread

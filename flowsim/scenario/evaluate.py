@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, NonNegative, Section, as_tuple, refuse
+from ..kinds.section import Broken, Count, NonNegative, Section, as_tuple, refuse
 
 Name = Literal[
     "allen_zhu_li_2022",

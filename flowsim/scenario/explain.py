@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from ..errors import Issue
-from .base import Section
+from ..kinds.section import Section
 from .files import missing_files
 from .scenario import DEFAULT_TAGS, Scenario
 from .source import KeyPath, Source, path_of

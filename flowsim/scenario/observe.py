@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, NonNegative, Section, as_tuple, refuse
+from ..kinds.section import Broken, NonNegative, Section, as_tuple, refuse
 
 Name = Literal[
     "cosine",

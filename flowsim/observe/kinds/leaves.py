@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..instant import Instant, Setting
 from ..observable import observable
 from ..parameters import leaves, matrices

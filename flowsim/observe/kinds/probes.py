@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..instant import Instant, Setting
 from ..observable import observable
 

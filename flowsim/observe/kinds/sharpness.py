@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ...problem.data.samples import Floats
-from ...problem.streams import stream
+from ...arrays import Floats
+from ...kinds.streams import stream
 from ..conditions import DIFFERENTIABLE, is_differentiable
 from ..derivatives import Derivatives, Tree
 from ..instant import Instant

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..conditions import DIFFERENTIABLE, is_differentiable
 from ..instant import Instant
 from ..observable import observable
