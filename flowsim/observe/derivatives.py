@@ -31,10 +31,6 @@ class Derivatives:
     targets: Floats
     weight: Floats
 
-    def outputs(self, params: Tree, inputs: Floats) -> Floats:
-        """(n,), or (k, n) of several outputs"""
-        return self._call("outputs", params, inputs)
-
     def gradient(self, params: Tree) -> Floats:
         """(p,): of the training loss, over all entries of all leaves in the order of the tree"""
         return self._call("gradient", params, self._data)
@@ -93,7 +89,6 @@ class Derivatives:
             return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
 
         parts = {
-            "outputs": self.function,
             "gradient": gradient,
             "hessian_product": hessian_product,
             "hessian": hessian,
