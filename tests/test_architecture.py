@@ -36,7 +36,7 @@ ORDER = [
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
-DOORS = {"__init__", "__main__", "_accessor"}
+DOORS = {"__init__", "__main__", "_accessor", "register"}
 #: JAX and what is built on it.
 JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
 

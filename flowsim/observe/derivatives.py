@@ -21,8 +21,8 @@ class Derivatives:
     """Of the function: (params, inputs (n, …)) -> outputs (n,), or (k, n) of several, and of its training loss, the sum
     over samples of weight (n,) times loss; a regulariser is no part of it.
 
-    inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. At a kink, derivatives
-    are those that the function has there for JAX.
+    inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. At a kink,
+    derivatives are those that the function has there for JAX.
     """
 
     function: Callable[[Tree, Any], Any]
@@ -88,7 +88,7 @@ class Derivatives:
             units = jnp.eye(seen.size).reshape(-1, *seen.shape)
             return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
 
-        parts = {
+        parts: dict[str, Callable[..., Any]] = {
             "gradient": gradient,
             "hessian_product": hessian_product,
             "hessian": hessian,

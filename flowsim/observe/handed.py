@@ -11,7 +11,7 @@ from ..arrays import Floats
 from ..errors import UsageError
 from ..solve import Snapshot
 from .instant import Instant, Setting
-from .registry import OBSERVABLES, Observable
+from .observable import OBSERVABLES, Observable
 
 
 def handed(functions: Mapping[str, Callable[[Any], Any]], setting: Setting) -> list[tuple[Observable, tuple[int, ...]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import matmul
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..errors import UsageError
 from ..kinds.streams import stream
 from ..problem import Problem, Reduced
 from ..problem.data import Samples
@@ -43,7 +44,7 @@ class Setting:
     follows_sliding: whether snapshots say which pairs slide."""
 
     reduced: Reduced
-    observe: Observe = Observe()
+    observe: Observe = field(default_factory=Observe)
     follows_sliding: bool = False
 
     @property
@@ -88,9 +89,7 @@ class Setting:
         from ..solve.diffrax.function import function_of  # with JAX, which other observables do without
 
         problem = self.problem
-        return Derivatives(
-            function_of(problem), problem.loss, problem.inputs, problem.targets.T, problem.sample_weight
-        )
+        return Derivatives(function_of(problem), problem.loss, problem.inputs, problem.targets.T, problem.sample_weight)
 
     @cached_property
     def kernel_samples(self) -> Integers:
@@ -99,6 +98,16 @@ class Setting:
         if samples <= wanted:
             return np.arange(samples)
         return np.sort(stream(0, "observe.tangent_kernel").choice(samples, wanted, replace=False))
+
+    @cached_property
+    def probes(self) -> Floats | None:
+        """(p, d): the points of [observe], those that are listed first; None where there are none"""
+        listed, grid = self.observe.probes or (), self.observe.grid
+        if grid is not None:
+            axes = [np.linspace(axis.begin, axis.to, axis.count) for axis in grid]
+            corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+            return np.array([*listed, *corners])
+        return np.array(listed) if listed else None
 
     @cached_property
     def first_kernel(self) -> Floats:
@@ -140,6 +149,51 @@ class Instant:
 
     setting: Setting
     snapshot: Snapshot
+
+    @property
+    def problem(self) -> Problem:
+        return self.setting.problem
+
+    @property
+    def time(self) -> Floats:
+        """(…)"""
+        return np.asarray(self.snapshot.time)
+
+    @property
+    def direction(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features, divided by exp(log_norm)"""
+        return self._lifted[0]
+
+    @property
+    def bias(self) -> Floats:
+        """(…, m): their bias entries, divided by exp(log_norm)"""
+        return self._lifted[1]
+
+    @property
+    def log_norm(self) -> Floats:
+        """(…, m)"""
+        return self.snapshot.log_norm
+
+    @property
+    def hidden(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features; what is too small for a float reads 1e-308"""
+        return representable(self.direction, self.log_norm[..., None])
+
+    @property
+    def output_weight(self) -> Floats:
+        """(…, m): v_j, of a network of two layers"""
+        return representable(self.snapshot.output_sign, self.snapshot.output_log)
+
+    @cached_property
+    def each(self) -> tuple[Instant, ...]:
+        """The single instants of many."""
+        return tuple(Instant(self.setting, self.snapshot[index]) for index in range(len(self.snapshot.time)))
+
+    @cached_property
+    def _lifted(self) -> tuple[Floats, Floats]:
+        if self.problem.network is not None:
+            raise UsageError("the network has no neurons, but instant.params, the tree of its parameters")
+        return self.setting.reduced.lift(self.snapshot.direction)
 
     @property
     def _log_weight(self) -> Floats:
@@ -213,16 +267,15 @@ class Instant:
     def params(self) -> Any:
         """Of an ordinary network at a single instant, the tree of its parameters, in NumPy."""
         network = self.setting.problem.network
-        assert network is not None, "the network has neurons, and no tree of parameters"
+        if network is None:
+            raise UsageError("the network has neurons, and no tree of parameters")
         return network.tree(self.snapshot.upper)
 
     def singly(self, value: Callable[[Instant], Any]) -> Floats:
         """(…, *shape): a value at one instant after the other."""
         if not np.ndim(self.snapshot.time):
             return np.asarray(value(self))
-        return np.array(
-            [value(Instant(self.setting, self.snapshot[index])) for index in range(len(self.snapshot.time))]
-        )
+        return np.array([value(single) for single in self.each])
 
     @cached_property
     def outputs(self) -> Floats:
@@ -239,7 +292,7 @@ class Instant:
         """(…, k, n): outputs at inputs (n, d)"""
         if self.setting.problem.network is not None:
             return self._of_network(inputs)
-        direction, bias = self.setting.reduced.lift(self.snapshot.direction)
+        direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
             rows = slice(begin, begin + BLOCK)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..evaluate.claim import register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import classifier_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
@@ -174,3 +175,4 @@ CLAIMS = {
         unmet=_lower_regime,
     ),
 }
+register_all("allen_zhu_li_2022", CLAIMS)

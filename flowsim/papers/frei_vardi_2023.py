@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Booleans, Floats, Integers
-from ..evaluate.claim import Claim
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..problem import Problem
@@ -359,3 +359,4 @@ _CLAIMS = {
     ),
 }
 CLAIMS = {name: claim if name == "assumption_2_2" else replace(claim, unmet=_unmet) for name, claim in _CLAIMS.items()}
+register_all("frei_vardi_2023", CLAIMS)

@@ -10,9 +10,7 @@ import xarray as xr
 
 from ..arrays import Integers
 from ..kinds.network import Network
-from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
-from ..observe.parameters import leaves as leaves_of
-from ..observe.parameters import matrices
+from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory, parameters
 from ..problem import Problem
 from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
 from ..scenario import Scenario
@@ -54,7 +52,6 @@ INIT = {
     "output_sign": "sign of the output weight at time 0",
     "output_log": "natural log of the output weight's size at time 0",
 }
-GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
 #: The attribute that says which of the trained arrays of an ordinary network a variable is.
 LEAF = "leaf"
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
@@ -106,8 +103,8 @@ def coordinates(setting: Setting) -> dict[str, Any]:
 def shared(setting: Setting) -> dict[str, Any]:
     """Those that the members of an ensemble have in common."""
     known = {
-        "leaf": np.array(list(leaves_of(setting.problem))),
-        "matrix": np.array(list(matrices(setting.problem)), dtype=np.str_),
+        "leaf": np.array(list(parameters.leaves(setting.problem))),
+        "matrix": np.array(list(parameters.matrices(setting.problem)), dtype=np.str_),
         "kernel_sample": np.tile(setting.kernel_samples, setting.problem.outputs),
     }
     return known if setting.probes is None else {**known, "probe_x": setting.probes}
@@ -278,6 +275,11 @@ def snapshot_index(dataset: xr.Dataset) -> Integers:
     return kept_at(dataset)
 
 
+def observed_groups() -> set[str]:
+    """The groups that observables have of their own."""
+    return {observable.group for observable in OBSERVABLES.values()} - {""}
+
+
 def trajectory_of(tree: xr.DataTree) -> Trajectory:
     """The trajectory that a result holds: the inverse of `root` and `numerics`."""
     dataset = tree.to_dataset()
@@ -286,12 +288,13 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
     kept_weights = snapshot_index(dataset)
     neurons, features = dataset.sizes.get("neuron", 0), dataset.sizes.get("feature", 0)
     none = np.zeros((len(kept_weights), neurons))
+    observed = (tree.children[group].to_dataset() for group in observed_groups() & tree.children.keys())
     return Trajectory(
         time=time,
         log10_time=log10_time,
         variables={
             str(name): array.values
-            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for found in (dataset, *observed)
             for name, array in found.data_vars.items()
             if name not in WEIGHTS and array.dims[:1] == ("time",)
         },

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...arrays import Floats
 from ..instant import Instant, Setting
 from ..observable import observable
-from ..parameters import leaves, matrices
+from ..parameters import as_matrix, leaves, matrices
 
 _MATRICES = "a trained array of two axes or more"
 
@@ -67,15 +65,11 @@ def norm(leaf: Floats, axes: int) -> Floats:
     return scale * np.linalg.norm(entries / np.where(scale > 0, scale, 1.0)[..., None], axis=-1)
 
 
-def as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Of a leaf of at least two axes, the matrix that singular values are of: the first axis against all others."""
-    return shape[0], math.prod(shape[1:])
-
-
 def singular_values(leaf: Floats, axes: int) -> Floats:
     """(…, min(rows, columns)): of the last so many axes as a matrix, the largest first."""
     lead = leaf.ndim - axes
-    return np.linalg.svd(leaf.reshape(*leaf.shape[:lead], *as_matrix(leaf.shape[lead:])), compute_uv=False)
+    matrix = leaf.reshape(*leaf.shape[:lead], *as_matrix(leaf.shape[lead:]))
+    return np.asarray(np.linalg.svd(matrix, compute_uv=False))
 
 
 def effective_rank(values: Floats) -> Floats:

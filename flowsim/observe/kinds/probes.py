@@ -8,7 +8,7 @@ from ..observable import observable
 
 
 def has_probes(setting: Setting) -> bool:
-    return setting.observe.probes is not None
+    return setting.probes is not None
 
 
 @observable(
@@ -16,8 +16,10 @@ def has_probes(setting: Setting) -> bool:
     ("output", "probe"),
     "output of the network at the probe",
     has_probes,
-    needs="points, from observe.probes",
+    needs="points, from observe.probes or observe.grid",
     any_network=True,
 )
 def probe_output(instant: Instant) -> Floats:
-    return instant.outputs_at(instant.setting.probes)
+    probes = instant.setting.probes
+    assert probes is not None
+    return instant.outputs_at(probes)

@@ -13,6 +13,7 @@ from ..derivatives import Derivatives, Tree
 from ..instant import Instant
 from ..observable import observable
 from ..parameters import leaves
+from .leaves import norm
 
 #: A Hessian with no more rows than this is formed; of larger ones only products with vectors are taken.
 DENSE = 64
@@ -31,7 +32,7 @@ TOLERANCE = 1e-9
 )
 def gradient_norm(instant: Instant) -> Floats:
     derivatives = instant.setting.derivatives
-    return instant.singly(lambda single: np.linalg.norm(derivatives.gradient(single.arrays)))
+    return instant.singly(lambda single: norm(derivatives.gradient(single.arrays), 1))
 
 
 @observable(

@@ -16,7 +16,7 @@ from ..observable import observable
 @observable(
     "tangent_kernel",
     ("kernel_row", "kernel_column"),
-    "products of the outputs' gradients in all that is trained; of several outputs, all samples of the first one come first",
+    "products of the outputs' gradients in all that is trained; of several outputs, all samples of the first come first",
     is_differentiable,
     on_request=True,
     needs=DIFFERENTIABLE,

@@ -13,8 +13,6 @@ import jax.numpy as jnp
 from ...problem import Problem
 from ...problem.networks import Activation
 from ...problem.networks.layers import forward
-from .field import Data, Network
-
 
 
 def function_of(problem: Problem) -> Callable[[Sequence[Any], Any], Any]:
@@ -30,7 +28,6 @@ def function_of(problem: Problem) -> Callable[[Sequence[Any], Any], Any]:
 
 def _neurons(problem: Problem) -> Callable[[Sequence[Any], Any], Any]:
     activation = replace(problem.activation, response=_with_slope(problem.activation))
-    network = Network(activation, problem.loss, problem.outputs)
 
     def function(arrays: Sequence[Any], inputs: Any) -> Any:
         rows, output = arrays if problem.trained_output else (*arrays, jnp.asarray(problem.output))
@@ -38,8 +35,12 @@ def _neurons(problem: Problem) -> Callable[[Sequence[Any], Any], Any]:
         scale = jax.lax.stop_gradient(jnp.abs(rows).max(axis=1))
         unit = rows / scale[:, None]
         norm = jnp.linalg.norm(unit, axis=1)
-        data = Data(_seen(problem, inputs), jnp.zeros(0), jnp.zeros(0))
-        return network.outputs(unit / norm[:, None], jnp.log(norm) + jnp.log(scale), output / scale / norm, data)
+        log_norm = jnp.log(norm) + jnp.log(scale)
+        seen = unit / norm[:, None] @ _seen(problem, inputs).T
+        response, _ = activation.response(seen, log_norm[:, None], jnp)
+        parts = (output * jnp.exp(activation.homogeneity * log_norm))[:, None] * response
+        outputs = parts.reshape(problem.outputs, -1, parts.shape[1]).sum(axis=1)
+        return outputs if problem.loss.several else outputs[0]
 
     return function
 
