@@ -1,0 +1,99 @@
+"""Derivatives of a network and of its training loss in all parameters, by JAX, which is imported on first use only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..problem.data.samples import Floats
+from ..problem.losses import Loss
+
+#: Any tree of arrays, as JAX knows trees.
+Tree = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """Of the network apply: (params, inputs (n, …)) -> outputs (n,) or (n, k), and of its training loss, the sum over
+    samples of weight (n,) times loss; a regulariser is no part of it.
+
+    inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. Where the network
+    has a kink, derivatives are those that JAX takes: at ReLU's, 0.
+    """
+
+    apply: Callable[[Tree, Any], Any]
+    loss: Loss
+    inputs: Floats
+    targets: Floats
+    weight: Floats
+
+    def outputs(self, params: Tree, inputs: Floats) -> Floats:
+        """(n,), or (k, n) of several outputs"""
+        return self._call("outputs", params, inputs)
+
+    def gradient(self, params: Tree) -> Floats:
+        """(p,): of the training loss, over all entries of all leaves in the order of the tree"""
+        return self._call("gradient", params, self._data)
+
+    def hessian_product(self, params: Tree, vector: Floats) -> Floats:
+        """(p,): the Hessian of the training loss times a vector (p,)"""
+        return self._call("hessian_product", params, vector, self._data)
+
+    def hessian(self, params: Tree) -> Floats:
+        """(p, p): of the training loss, for few parameters"""
+        return self._call("hessian", params, self._data)
+
+    def tangent_kernel(self, params: Tree, inputs: Floats) -> Floats:
+        """(k n, k n): products of the outputs' gradients in all parameters, the n samples of the first output first.
+
+        It holds a few gradients at a time, not all of them.
+        """
+        return self._call("tangent_kernel", params, inputs)
+
+    @property
+    def _data(self) -> tuple[Floats, Floats, Floats]:
+        return self.inputs, self.targets, self.weight
+
+    def _call(self, name: str, *arguments: Any) -> Floats:
+        import jax
+
+        with jax.enable_x64(True):
+            return np.asarray(self._compiled[name](*arguments))
+
+    @cached_property
+    def _compiled(self) -> dict[str, Callable[..., Any]]:
+        import jax
+        import jax.numpy as jnp
+        from jax.flatten_util import ravel_pytree
+
+        def outputs(params: Tree, inputs: Any) -> Any:
+            return jnp.moveaxis(self.apply(params, inputs), 0, -1)
+
+        def gradient(params: Tree, data: Any) -> Any:
+            inputs, targets, weight = data
+            seen, pull_back = jax.vjp(lambda params: outputs(params, inputs), params)
+            (found,) = pull_back(weight * self.loss.derivative(seen, targets, jnp))
+            return ravel_pytree(found)[0]
+
+        def hessian_product(params: Tree, vector: Any, data: Any) -> Any:
+            direction = ravel_pytree(params)[1](vector)
+            return jax.jvp(lambda params: gradient(params, data), (params,), (direction,))[1]
+
+        def hessian(params: Tree, data: Any) -> Any:
+            units = jnp.eye(ravel_pytree(params)[0].size)
+            return jax.lax.map(lambda unit: hessian_product(params, unit, data), units)
+
+        def tangent_kernel(params: Tree, inputs: Any) -> Any:
+            def of(params: Tree) -> Any:
+                return outputs(params, inputs)
+
+            seen, pull_back = jax.vjp(of, params)
+            units = jnp.eye(seen.size).reshape(-1, *seen.shape)
+            return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
+
+        parts = (outputs, gradient, hessian_product, hessian, tangent_kernel)
+        return {part.__name__: jax.jit(part) for part in parts}
