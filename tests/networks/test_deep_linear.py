@@ -64,8 +64,9 @@ def deep_linear(weights, x):
     return x
 
 
-def flown(depth, size, times, **wanted):
-    """The modes (times, rank) of a network of this depth that starts at size^depth, and its loss (times,)."""
+def flown(depth, size, end, **wanted):
+    """Until time `end`, the trajectory of a network of this depth whose modes, of which it keeps the variable `modes` (time, rank),
+    start at size^depth."""
     left, right = teacher(4, 5)
     x = whitened(20, 5)
 
@@ -76,27 +77,27 @@ def flown(depth, size, times, **wanted):
         return ((left.T @ product) * right.T).sum(axis=1)
 
     weights = aligned(left, right, [6] * (depth - 1), size)
-    tree = flowsim.flow(
-        deep_linear, weights, x, x @ right @ np.diag(STRENGTHS) @ left.T, observe={"modes": modes}, times=times, **wanted
-    )
-    return tree["modes"].values, tree["loss"].values
+    y = x @ right @ np.diag(STRENGTHS) @ left.T
+    return flowsim.flow(deep_linear, weights, x, y, until={"time": end}, observe={"modes": modes}, rtol=1e-6, **wanted)
 
 
 @pytest.mark.parametrize(("depth", "size"), [(2, 1e-3), (3, 0.1), (4, 0.2), (5, 0.3)])
 def test_modes_follow_the_closed_form(depth, size):
     weakest = STRENGTHS[-1]
     end = elapsed(0.95 * weakest, weakest, depth) - elapsed(size**depth, weakest, depth)
-    times = np.linspace(0, end, 41)
-    modes, _ = flown(depth, size, times, rtol=1e-6)
-    expected = [[closed_form(time, size**depth, strength, depth) for strength in STRENGTHS] for time in times]
-    np.testing.assert_allclose(modes, expected, atol=1e-5)
+    tree = flown(depth, size, end, times=41)
+    expected = [
+        [closed_form(time, size**depth, strength, depth) for strength in STRENGTHS] for time in tree["time"].values
+    ]
+    np.testing.assert_allclose(tree["modes"] / STRENGTHS, expected / STRENGTHS, rtol=0, atol=1e-5)
 
 
 def test_from_a_tiny_start_the_loss_rests_at_a_saddle_between_two_modes():
     # a mode is learned at about ln(1/a(0)) / (2 strength) (Saxe et al. 2014, eq. 10); until then its share of the loss stays
     size = 1e-6
     learned = np.log(size**-2) / (2 * STRENGTHS)
-    between = np.array([0, *(learned[:-1] + learned[1:]) / 2, 2 * learned[-1]])
-    _, loss = flown(2, size, between, rtol=1e-6)
-    saddles = [0.5 * np.sum(STRENGTHS[learned_modes:] ** 2) for learned_modes in range(len(between))]
+    tree = flown(2, size, 2 * learned[-1], times=201)
+    between = [0, *(learned[:-1] + learned[1:]) / 2, 2 * learned[-1]]
+    loss = tree["loss"].sel(time=between, method="nearest")
+    saddles = [0.5 * np.sum(STRENGTHS[count:] ** 2) for count in range(len(between))]
     np.testing.assert_allclose(loss, saddles, rtol=5e-3, atol=1e-9)

@@ -80,7 +80,8 @@ def flow(x, y, alpha, **wanted):
 @pytest.mark.parametrize("alpha", [1e-3, 1e-2, 0.1, 1.0, 10.0])
 def test_the_limit_has_the_least_potential_of_all_interpolants(alpha):
     x, y = regression(10, 20, 2)
-    tree = flow(x, y, alpha, until={"loss": 1e-18, "time": 1e6}, rtol=1e-6, observe={"beta": beta_of})
+    # u^2 - v^2 loses the digits that alpha^2 has and beta has not
+    tree = flow(x, y, alpha, until={"loss": 1e-14}, rtol=1e-6 / max(1, alpha**2), observe={"beta": beta_of})
     np.testing.assert_allclose(tree["beta"].values[-1], least_potential(x, y, alpha), atol=1e-5)
 
 
@@ -88,7 +89,7 @@ def test_it_goes_from_the_least_l2_norm_to_the_least_l1_norm_as_the_start_gets_s
     x, y = regression(20, 40, 3)
     least_l2 = np.linalg.lstsq(x, y)[0]
     assert np.abs(least_l1(x, y) - least_l2).max() > 0.1
-    large = flow(x, y, 10.0, until={"loss": 1e-18}, rtol=1e-6, observe={"beta": beta_of})
+    large = flow(x, y, 10.0, until={"loss": 1e-14}, rtol=1e-8, observe={"beta": beta_of})
     np.testing.assert_allclose(large["beta"].values[-1], least_l2, atol=1e-5)
     tiny = flow(x, y, 1e-20, until={"time": 200.0}, rtol=1e-6, observe={"beta": beta_of})
     np.testing.assert_allclose(tiny["beta"].values[-1], least_l1(x, y), atol=1e-5)
@@ -97,8 +98,7 @@ def test_it_goes_from_the_least_l2_norm_to_the_least_l1_norm_as_the_start_gets_s
 @pytest.mark.parametrize("alpha", [1e-8, 1e-20])
 def test_every_weight_is_followed_to_a_relative_error_of_1e_5(alpha):
     x, y = regression(20, 40, 3)
-    times = np.linspace(0, 200, 101)
-    tree = flow(x, y, alpha, times=times, rtol=1e-6, observe={"u": lambda p: p["u"], "v": lambda p: p["v"]})
-    for name, expected in zip("uv", logarithms(x, y, alpha, times), strict=True):
+    tree = flow(x, y, alpha, until={"time": 200.0}, times=101, rtol=1e-6, observe={"u": lambda p: p["u"], "v": lambda p: p["v"]})
+    for name, expected in zip("uv", logarithms(x, y, alpha, tree["time"].values), strict=True):
         assert np.ptp(expected) > 20
         np.testing.assert_allclose(np.log(tree[name].values), expected, atol=1e-5)
