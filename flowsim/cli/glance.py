@@ -11,9 +11,9 @@ from typing import Self, TextIO
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..evaluate.phases import moment
 from ..present.summary import evenly, phase_instants, spread
-from ..problem.data.samples import Floats
 from ..results.layout import named_by
 
 #: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.

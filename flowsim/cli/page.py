@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..evaluate.phases import moment
+from ..kinds.used import lines as plugin_lines
 from ..present.robust import median_radius
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
-from ..problem.data.samples import Floats
 from .common import finite
 from .glance import Sheet, over_time, timeline
 
@@ -62,6 +63,7 @@ def text(tree: xr.DataTree, sheet: Sheet) -> str:
     if facts["status_remedy"]:
         lines.append(f"remedy       {facts['status_remedy']}")
     lines += [f"warning      {warning}" for warning in tree.attrs["warnings"].splitlines()]
+    lines += [f"plugin       {line}" for line in plugin_lines(tree.attrs)]
     lines += _of_ensemble(tree, sheet) if "seed" in tree.dims else _of_run(tree, facts, sheet)
     return sheet.fitted(lines)
 

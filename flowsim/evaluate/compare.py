@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from pydantic import TypeAdapter, ValidationError
 
+from ..arrays import Booleans, Floats, Integers
 from ..errors import UsageError
-from ..problem.data.samples import Booleans, Floats, Integers
 from ..results.layout import snapshot_index
 from ..results.stored import keys_of
 from ..scenario.data import Data

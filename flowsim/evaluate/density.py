@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..errors import UsageError
 from ..observe import Setting
-from ..problem.data.samples import Floats
 from ..solve import Snapshot
 from .case import Result, reopened
 from .robustness.attacks.target import Target

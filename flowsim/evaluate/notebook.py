@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..markup import table
-from ..problem.data.samples import Floats
 from .phases import moment
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..observe import GROWN
-from ..problem.data.samples import Floats, Integers
 
 #: A neuron is aligned when its cosine with its target centre is at least this.
 ALIGNED = 0.95

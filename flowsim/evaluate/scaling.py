@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..errors import UsageError
-from ..problem.data.samples import Floats
-from ..scenario.explain import nearest
+from ..kinds.names import nearest
 
 #: law -> what is fitted
 LAWS = {"power": "log y = intercept + slope log x", "log": "y = intercept + slope log x"}

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
+from ..kinds.names import nearest
 from ..results.stored import keys_of
-from ..scenario.explain import nearest
 from .member import member
 from .phases import phases
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import linprog
 
-from ..problem.data.samples import Floats
-from ..problem.streams import stream
+from ..arrays import Floats
+from ..kinds.streams import stream
 from .robustness.classifier import TwoLayer, restricted
 
 #: Ascents begin at no more than so many neurons of each network, at the points opposite them and at random ones.

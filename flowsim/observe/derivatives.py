@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from ..problem.losses import Loss
 
 #: Any tree of arrays, as JAX knows trees.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from ..arrays import Floats
 from ..problem import Problem, Reduced
-from ..problem.data.samples import Floats
 from ..scenario import Scenario
 from ..scenario.loss import MARGIN_LOSSES
 from ..solve import Snapshot

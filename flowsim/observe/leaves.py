@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 
 
 def norm(leaf: Floats, axes: int) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem.data.samples import Floats
-from ..problem.streams import stream
+from ..arrays import Floats
+from ..kinds.streams import stream
 from .derivatives import Derivatives, Tree
 
 #: A Hessian with no more rows than this is formed; of larger ones only products with vectors are taken.

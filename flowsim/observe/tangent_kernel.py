@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem.data.samples import Floats, Integers
-from ..problem.streams import stream
+from ..arrays import Floats, Integers
+from ..kinds.streams import stream
 
 
 def chosen(samples: int, wanted: int, seed: int) -> Integers:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..evaluate.claim import Claim
+from ..arrays import Floats
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import network_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
+from ..kinds.streams import stream
 from ..observe import Instant
-from ..observe.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
-from ..problem.data.samples import Floats
-from ..problem.streams import stream
+from ..observe.kinds.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
 from ..scenario.data import SparseCoding
 from ..scenario.flow import Attack
 from ..solve import Snapshot
@@ -310,3 +310,4 @@ CLAIMS = {
         meaning="mean |cos| between neurons after clean and after adversarial training; 0.8 for 1 - o(1)",
     ),
 }
+register_all("allen_zhu_li_2022", CLAIMS)

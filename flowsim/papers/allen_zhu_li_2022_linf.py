@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..evaluate.claim import register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import classifier_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
-from ..problem.streams import stream
+from ..kinds.streams import stream
 from ..scenario.data import SparseCoding
 from ..solve import Snapshot
 from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end
@@ -174,3 +175,4 @@ CLAIMS = {
         unmet=_lower_regime,
     ),
 }
+register_all("allen_zhu_li_2022", CLAIMS)

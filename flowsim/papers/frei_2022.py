@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..evaluate.claim import Claim
+from ..arrays import Floats, Integers
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
-from ..observe.regions import feature_changes
-from ..observe.xor import C0, capture_sets, is_xor, unit_centers
+from ..observe.kinds.regions import feature_changes
+from ..observe.kinds.xor import C0, capture_sets, is_xor, unit_centers
 from ..problem import Problem
-from ..problem.data.samples import Floats, Integers
 from ..scenario.data import Drawn
 from ..scenario.init import Gaussian
 from .relu import relu_network
@@ -330,3 +330,4 @@ CLAIMS = {
     name: replace(claim, unmet=_unmet_at_end if name.startswith(("theorem_3_1", "proposition_3_2")) else _unmet)
     for name, claim in _CLAIMS.items()
 }
+register_all("frei_2022", CLAIMS)

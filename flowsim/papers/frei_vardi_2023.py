@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..evaluate.claim import Claim
+from ..arrays import Booleans, Floats, Integers
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..problem import Problem
-from ..problem.data.samples import Booleans, Floats, Integers
 from ..scenario.data import GaussianMixture
 from ..scenario.loss import MARGIN_LOSSES
 from .relu import relu_network
@@ -359,3 +359,4 @@ _CLAIMS = {
     ),
 }
 CLAIMS = {name: claim if name == "assumption_2_2" else replace(claim, unmet=_unmet) for name, claim in _CLAIMS.items()}
+register_all("frei_vardi_2023", CLAIMS)

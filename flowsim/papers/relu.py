@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..arrays import Floats
 from ..evaluate.robustness import TwoLayer
 from ..evaluate.sphere import sphere_distance
-from ..problem.data.samples import Floats
 from ..problem.networks import relu
 from ..scenario.model import Relu
 

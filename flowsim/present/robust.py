@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 
 STRONG = "strong"
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..arrays import Booleans, Floats, Integers
 from ..errors import UsageError
 from ..evaluate.case import Case, reopen
 from ..evaluate.member import member
 from ..evaluate.spans import Span, spans
 from ..observe import OBSERVABLES
-from ..problem.data.samples import Booleans, Floats, Integers
 from ..results.layout import named_by
 from ..results.stored import keys_of
 from .summary import at_instants, evenly, quantiles

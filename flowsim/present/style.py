@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..errors import UsageError
 from ..evaluate.spans import Span
-from ..problem.data.samples import Floats
 from .source import VOID, Band, Bands, Clock
 
 if TYPE_CHECKING:

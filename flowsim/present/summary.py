@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats, Integers
 from ..evaluate import phases
-from ..problem.data.samples import Floats, Integers
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import UsageError
+from ..kinds.streams import stream
 from ..scenario import Scenario
 from ..scenario.data import DRAWN, SparseCoding
 from .data import SOURCES, Samples, sparse_coding
-from .streams import stream
 
 
 def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test") -> Samples:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UsageError
+from ..kinds.section import Section
 from ..scenario import Scenario
 from ..scenario.arrays import Attached, outside
-from ..scenario.base import Section
 from ..scenario.data import Table
 from ..scenario.init import Given
 from ..scenario.model import Mlp

@@ -6,20 +6,22 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import Issue, ScenarioError
+from ..kinds.streams import stream
 from ..scenario import Scenario, referenced_files
 from ..scenario.files import UNNAMED
 from ..scenario.init import Given, Nudged, Shape
-from ..scenario.model import Linear, Mlp, NtkFeatures, SymmetricRelu
+from ..scenario.model import Function, Linear, Mlp, NtkFeatures, SymmetricRelu
 from .data import Samples
-from .data.samples import Floats, Integers
-from .streams import stream
 from .weights import Weights, read_weights
 
 
 def draw(scenario: Scenario, samples: Samples) -> Weights:
     """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
     model, init, seed = scenario.model, scenario.init, scenario.single_seed
+    if scenario.handed is not None and isinstance(model, Function):
+        return Weights.of_tree(samples.inputs.shape[1], scenario.handed.start(seed))
     if isinstance(init, Given):
         return _given(scenario, samples)
     neurons = model.neurons

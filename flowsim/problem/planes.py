@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .data.samples import Floats, Integers
+from ..arrays import Floats, Integers
 
 #: Samples are parallel when their unit vectors agree, up to the sign, to this; far less than what engines take for 0.
 PARALLEL = 1e-13

@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..arrays import Floats, Integers
+from ..kinds.network import Network
 from ..scenario import Scenario
 from ..scenario.data import Drawn, SparseCoding
-from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
+from ..scenario.model import Function, Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.rules import class_problems
 from .data import SOURCES, Samples
 from .data.given import Data
-from .data.samples import Floats, Integers
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
 from .losses import LOSSES, Loss
-from .networks import ACTIVATIONS, Activation
+from .networks import ACTIVATIONS, NONE, Activation
 from .networks.ntk_features import Gates
 from .weights import Weights
 
@@ -42,6 +43,7 @@ class Problem:
     square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
     cubic_decay: float = 0.0
     gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
+    network: Network | None = None  # an ordinary one, which has no neurons; its trained arrays are `upper`
 
     def __repr__(self) -> str:
         samples, features = self.inputs.shape
@@ -57,7 +59,8 @@ class Problem:
 
     @property
     def targets(self) -> Floats:
-        """(n,): what is trained on: labels +1/-1 or real targets, label noise included, or indices of clusters"""
+        """(n,): what is trained on: labels +1/-1 or real targets, label noise included, or indices of clusters; (n, k) of
+        vectors"""
         return self.samples.targets
 
     @property
@@ -123,7 +126,7 @@ class Problem:
     @property
     def upper(self) -> tuple[Floats, ...]:
         """Of a network of any depth (`mlp`), W_l(0) of the layers above the first, (m_l, m_(l-1)), biases in a last column;
-        () of two-layer networks."""
+        of an ordinary network all its trained arrays; () of two-layer networks."""
         return self.weights.upper
 
     @property
@@ -134,16 +137,21 @@ class Problem:
     @property
     def outputs(self) -> int:
         """k: how many outputs the network has"""
+        if self.network is not None:
+            return self.network.count
         return len(self.samples.centers) if self.loss.classes else 1
 
     @property
     def neuron_output(self) -> Integers:
         """(m,): the output that each neuron is part of; as many neurons for each, in order"""
-        return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
+        return np.arange(len(self.weights.log_norm)) * self.outputs // max(len(self.weights.log_norm), 1)
 
     @property
     def total_degree(self) -> float:
         """L: the output's degree of homogeneity in what is trained; of tanh, that of small neurons."""
+        if self.network is not None:
+            assert self.network.degree is not None, "this network is not homogeneous"
+            return self.network.degree
         return self.activation.homogeneity + self.trained_output
 
     @property
@@ -182,7 +190,11 @@ def build(
     test = held_out(scenario, samples, known)
     if test is not samples.test:
         samples = replace(samples, test=test)
-    loss = LOSSES[scenario.loss.kind]
+    loss, network = LOSSES[scenario.loss.kind], _network(scenario)
+    if samples.targets.ndim == 2:
+        loss = loss.of_vectors()
+    if network is not None:
+        _check_outputs(scenario, network, samples, loss)
     if loss.classes and isinstance(scenario.model, TwoLayer):
         problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
         if problems:
@@ -192,7 +204,9 @@ def build(
     return Problem(
         samples=samples,
         weights=draw(scenario, samples),
-        activation=ACTIVATIONS[scenario.model.activation](scenario.model),
+        activation=NONE
+        if isinstance(scenario.model, Function)
+        else ACTIVATIONS[scenario.model.activation](scenario.model),
         loss=loss,
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
         bias=scenario.model.bias,
@@ -200,7 +214,34 @@ def build(
         square_decay=scenario.loss.regularizer.square,
         cubic_decay=scenario.loss.regularizer.cubic,
         gates=_gates(scenario, samples),
+        network=network,
     )
+
+
+def _network(scenario: Scenario) -> Network | None:
+    """The ordinary network of a scenario that has one."""
+    if not isinstance(scenario.model, Function):
+        return None
+    if scenario.handed is None:
+        name = scenario.model.name
+        needed = f"{name} is a function of Python, which has to be handed over: flowsim.flow(apply, params, x, y)"
+        raise scenario.error(("model.kind", needed))
+    return scenario.handed.network
+
+
+def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss: Loss) -> None:
+    """Raise ScenarioError where a network's outputs and the targets do not go together."""
+    count, targets = network.count, samples.targets
+    wanted = targets.shape[1] if targets.ndim == 2 else 1
+    if loss.classes:
+        classes = targets.ndim == 1 and bool(np.isin(targets, np.arange(count)).all())
+        if count < 2 or not classes:
+            wrong = (
+                f"the network has {count} outputs, so targets have to be classes from 0 to {count - 1}, of at least two"
+            )
+            raise scenario.error(("loss.kind", wrong))
+    elif count != wanted:
+        raise scenario.error(("model.kind", f"the network has {count} outputs, and the targets have {wanted} entries"))
 
 
 def _gates(scenario: Scenario, samples: Samples) -> Gates | None:

@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..errors import UsageError
 from ..scenario.model import Mlp, Model, TwoLayer
 from .data.arrays import UNREADABLE, first_line, numbers
-from .data.samples import Floats, Integers
 
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
 LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
@@ -111,6 +111,12 @@ class Weights:
         weights = cls.__new__(cls)
         weights._set(direction, log_norm, output_sign, output_log, upper, bias)
         return weights
+
+    @classmethod
+    def of_tree(cls, features: int, arrays: Sequence[Floats]) -> Self:
+        """Of a network without neurons: its trained arrays are `upper`."""
+        none = np.zeros(0)
+        return cls.exactly(np.zeros((0, features)), none, none, none, tuple(arrays), bias=False)
 
     def of_outputs(self, outputs: int) -> Self:
         """The same of a network with so many outputs."""

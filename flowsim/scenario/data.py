@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Broken, Count, Fraction, NonNegative, Positive, Section, Seed, as_tuple, refuse, suffix_in
+from ..kinds.section import Broken, Count, Fraction, NonNegative, Positive, Section, Seed, as_tuple, refuse, suffix_in
 
 CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")

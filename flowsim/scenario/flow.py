@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, NonNegative, Positive, Section, refuse
+from ..kinds.section import Broken, Count, NonNegative, Positive, Section, refuse
 
 #: A time that is this much of a step beyond an iteration is at that iteration.
 AT_ITERATION = 1e-6

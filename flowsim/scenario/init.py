@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Fraction, Positive, Section, suffix_in
+from ..kinds.section import Fraction, Positive, Section, suffix_in
 
 WEIGHT_SUFFIXES = (".npz", ".nc")
 

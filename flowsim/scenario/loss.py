@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import NonNegative, Section
+from ..kinds.section import NonNegative, Section
 
 
 class Regularizer(Section):

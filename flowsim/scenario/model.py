@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from .base import Broken, Count, NonNegative, Positive, Section, as_tuple, refuse
+from ..kinds.section import Broken, Count, NonNegative, Positive, Section, as_tuple, refuse
+from ..kinds.threshold import Threshold
+
+
+class NetworkSection(Section):
+    """What every network has to say of itself."""
+
+    @property
+    def common_threshold(self) -> Threshold | None:
+        """A threshold that all neurons share and that changes with time; None of networks without one."""
+        return None
+
 
 Degree = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
 
-class TwoLayer(Section):
+class TwoLayer(NetworkSection):
     """f(x) = sum_j v_j h(w_j, x); the kinds differ in h."""
 
     kind: Literal["two_layer"] = "two_layer"
@@ -73,7 +85,7 @@ class Tanh(TwoLayer):
     activation: Literal["tanh"]
 
 
-class Mlp(Section):
+class Mlp(NetworkSection):
     """A network of any depth, all of its layers trained: f(x) = W_L s(... s(W_2 s(W_1 x))), s the activation."""
 
     kind: Literal["mlp"]
@@ -109,7 +121,7 @@ class Mlp(Section):
         return self.hidden_widths[0]
 
 
-class SymmetricRelu(Section):
+class SymmetricRelu(NetworkSection):
     """f(x) = sum_j R(<w_j, x> - b + r_j) - R(-<w_j, x> - b + r_j), R the ReLU.
 
     b is common to all neurons and r_j ~ N(0, sigma^2) their noise:
@@ -146,12 +158,17 @@ class SymmetricRelu(Section):
             yield Broken("smoothing", 'required with noise = "sampled"', ("noise",))
 
     @property
+    def common_threshold(self) -> Threshold:
+        cap = inf if self.cap is None else self.cap
+        return Threshold(self.threshold, self.growth, cap, self.smoothing, self.noise == "sampled")
+
+    @property
     def neurons(self) -> int:
         """Neurons of the first layer."""
         return self.width
 
 
-class Linear(Section):
+class Linear(NetworkSection):
     """A linear classifier, f(x) = <w, x>: with the logistic loss, logistic regression."""
 
     kind: Literal["linear"]
@@ -163,7 +180,7 @@ class Linear(Section):
     output_weight: ClassVar[float] = 1.0
 
 
-class NtkFeatures(Section):
+class NtkFeatures(NetworkSection):
     """f(x) = sum_j <v_j, x> g_j(x) with g_j(x) = P(<w_j, x> + r >= b) + P(-<w_j, x> + r >= b), r ~ N(0, sigma^2).
 
     Only v is trained. w_j ~ N(0, I) is drawn once, and sigma = smoothing b. With the sum of the two, x g_j(x) is the
@@ -187,5 +204,21 @@ class NtkFeatures(Section):
         return self.width
 
 
+class Function(NetworkSection):
+    """A function of Python, f(x) = apply(params, x), as :func:`flowsim.flow` takes it; no text can say all of it."""
+
+    kind: Literal["function"]
+    name: str = Field(description="what Python calls the function")
+    paths: Annotated[tuple[str, ...], as_tuple] = Field(
+        description="where the trained arrays are in the tree, in order"
+    )
+    input_shape: Annotated[tuple[Count, ...], as_tuple] = Field(description="shape of one x")
+    homogeneity: Positive | None = Field(None, description="L of f(c params) = c^L f(params), of a homogeneous network")
+    neurons: ClassVar[int] = 0
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "trained"
+    output_weight: ClassVar[None] = None
+
+
 AnyTwoLayer = Annotated[Relu | LeakyRelu | Prelu | ReluPower | Tanh, Field(discriminator="activation")]
-Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu | NtkFeatures, Field(discriminator="kind")]
+Model = Annotated[AnyTwoLayer | Mlp | Linear | SymmetricRelu | NtkFeatures | Function, Field(discriminator="kind")]

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .base import Broken
+from ..kinds.section import Broken
 from .data import DRAWN
 from .evaluate import OF_OUTPUTS
 from .flow import Stage
 from .init import Given, Nudged
 from .loss import MARGIN_LOSSES
-from .model import Linear, Mlp, NtkFeatures, SymmetricRelu, TwoLayer
+from .model import Function, Linear, Mlp, NtkFeatures, SymmetricRelu, TwoLayer
 
 if TYPE_CHECKING:
     from .scenario import Scenario
@@ -140,7 +140,7 @@ def _broken_features(scenario: Scenario, given: str) -> Iterator[Broken]:
 
 
 def _broken_regularizer(scenario: Scenario) -> Iterator[Broken]:
-    if scenario.loss.regularizer.used and isinstance(scenario.model, Mlp | NtkFeatures):
+    if scenario.loss.regularizer.used and isinstance(scenario.model, Mlp | NtkFeatures | Function):
         yield Broken("loss.regularizer", f'not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
@@ -149,7 +149,7 @@ def _broken_supervision(scenario: Scenario) -> Iterator[Broken]:
     if by_cluster and not classes:
         wrong = f'"{scenario.loss.kind}" is not for data.supervision = "cluster"; use "cross_entropy"'
         yield Broken("loss.kind", wrong, ("data.supervision",))
-    if classes and not by_cluster:
+    if classes and not by_cluster and not isinstance(scenario.model, Function):
         yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
     if classes and getattr(scenario.init, "toward", "any") == "own":
         yield Broken("init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",))
@@ -178,7 +178,9 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
         yield from _broken_symmetric(scenario, scenario.model)
     if isinstance(scenario.model, NtkFeatures):
         yield from _broken_features(scenario, given)
-    if isinstance(scenario.model, Linear | SymmetricRelu | NtkFeatures):
+    if isinstance(scenario.model, Function):
+        yield from _broken_function(scenario, scenario.model, given)
+    elif isinstance(scenario.model, Linear | SymmetricRelu | NtkFeatures):
         if scenario.loss.kind == "cross_entropy":
             yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
     else:
@@ -208,6 +210,26 @@ def _broken_by_layers(scenario: Scenario, model: Mlp, given: str) -> Iterator[Br
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
     if scenario.is_ensemble:
         yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
+
+def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterator[Broken]:
+    """What networks without neurons cannot have. given: that it is not for these, in words."""
+    reads = ("model.kind",)
+    for key, flow in scenario.flows():
+        asked = {"solver": "kvaerno5", "coordinates": "polar", "engine": "numba", "precision": "mixed"}
+        yield from (
+            Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
+            for name, bad in asked.items()
+            if getattr(flow, name) == bad
+        )
+        goals = {"alignment", "kkt"} & flow.until.goals.keys()
+        none = f"{given}, which has no neurons"
+        yield from (Broken(f"{key}.until.{name}", none, reads) for name in sorted(goals))
+        if flow.clock == "loss" and model.homogeneity is None:
+            yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
+    for name in ("limit", "robustness"):
+        if getattr(scenario.evaluate, name):
+            yield Broken(f"evaluate.{name}", given, reads)
 
 
 def _broken_distance(scenario: Scenario) -> Iterator[Broken]:
@@ -273,6 +295,7 @@ def _broken_ensemble(scenario: Scenario) -> Iterator[Broken]:
     if scenario.observe.spacing == "solver":
         yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
     moving = scenario.flow.method == "sgd" or scenario.flow.fresh or isinstance(scenario.model, SymmetricRelu)
+    moving = moving or isinstance(scenario.model, Function)
     if scenario.data.kind == "table" and isinstance(scenario.init, Given) and not moving:
         same = "with these data and weights the members of an ensemble would be one and the same; give a single seed"
         yield Broken("seed", same, ("data.kind", "init.shape"))

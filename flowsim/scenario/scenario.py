@@ -12,16 +12,17 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.network import Handed
+from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .base import TAGS, Section, Seed, as_tuple, refuse
 from .data import Data, GaussianMixture
 from .evaluate import Evaluate
 from .flow import Flow, Stage
 from .init import Gaussian, Init
 from .loss import Loss
-from .model import Model, NtkFeatures, Prelu
+from .model import Function, Model, NtkFeatures, Prelu
 from .observe import Observe
 from .rules import broken
 from .source import PYTHON, Source, path_of
@@ -126,8 +127,8 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        if isinstance(self.model, NtkFeatures):
-            return False  # gates see all of the features
+        if isinstance(self.model, NtkFeatures | Function):
+            return False  # gates, and functions, see all of the features
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
         return all(flow.reduce for flow in flows) and not moved
@@ -182,7 +183,7 @@ class Scenario(Section):
         """The source where it says the same values; that of a scenario without text where this is a copy with others."""
         if self._is_as_read():
             return self.source
-        return Source(name=PYTHON, folder=self.source.folder, arrays=self.source.arrays)
+        return Source(name=PYTHON, folder=self.source.folder, arrays=self.source.arrays, handed=self.source.handed)
 
     @property
     def source_text(self) -> str:
@@ -237,6 +238,17 @@ class Scenario(Section):
         """The same with what stands for sections, also for those of a copy yet to be made."""
         scenario = self.model_copy()
         scenario._source = replace(self._source, arrays={**self._source.arrays, **arrays})
+        return scenario
+
+    @property
+    def handed(self) -> Handed | None:
+        """The network that Python has handed over."""
+        return self._source.handed
+
+    def with_network(self, handed: Handed) -> Scenario:
+        """The same with a network of Python's."""
+        scenario = self.model_copy()
+        scenario._source = replace(self._source, handed=handed)
         return scenario
 
     def _in_memory(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .base import Broken, Count, Section, as_tuple, refuse
+from ..kinds.section import Broken, Count, Section, as_tuple, refuse
 from .observe import Name
 
 #: No sweep has more points.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 
 
 def _rows(columns: int, *rows: Sequence[float]) -> Floats:

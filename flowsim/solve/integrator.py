@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from .snapshot import Snapshot
 
 #: What a report counts: the numbers that are kept with every instant.

@@ -11,7 +11,7 @@ import numpy as np
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
-from ..scenario.model import SymmetricRelu
+from ..scenario.model import Function, SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
@@ -70,7 +70,9 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
-        ("cartesian", "rows of several layers have no polar form") if problem.upper else _coordinates(problem)
+        ("cartesian", "only neurons with an output weight each have a polar form")
+        if problem.upper
+        else _coordinates(problem)
     )
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
@@ -112,6 +114,8 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
     flow, loss = scenario.flow, scenario.loss.kind
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
+    if isinstance(scenario.model, Function) and scenario.model.homogeneity is None:
+        return "time", "the one for networks that are not known to be homogeneous"
     if scenario.model.kind == "mlp":
         return "time", "the one for networks of several layers"
     if isinstance(flow, Stage):
@@ -163,6 +167,8 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     """What "auto" means for this problem."""
     flow, activation = scenario.flow, reduced.problem.activation
+    if reduced.problem.network is not None:
+        return "diffrax", "the one with networks that are functions of JAX"
     if reduced.problem.upper:
         return "diffrax", "the one with networks of several layers"
     if reduced.problem.gates is not None:
@@ -195,6 +201,8 @@ def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]
         return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
+    if problem.network is not None:
+        return "tsit5", "whether the field is smooth is not known"
     if engine == "diffrax":
         return "dopri8", "the field is smooth"
     if rtol >= HIGH_ORDER_RTOL:
@@ -263,7 +271,7 @@ def _check_aligns(scenario: Scenario, reduced: Reduced) -> None:
 
 def _underflows(problem: Problem) -> bool:
     """Whether Cartesian weights are too small."""
-    return problem.trained_output and bool(problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN))
+    return problem.trained_output and bool(problem.weights.log_norm.min(initial=0.0) < np.log(SMALLEST_CARTESIAN))
 
 
 def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Booleans, Floats
 from ..problem import Reduced
-from ..problem.data.samples import Booleans, Floats
 from ..problem.weights import Weights
 
 

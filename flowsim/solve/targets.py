@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Floats, Integers
 from ..problem import Reduced
-from ..problem.data.samples import Floats, Integers
 
 
 def cosines(reduced: Reduced, direction: Floats) -> Floats:

@@ -7,7 +7,7 @@ import time as wall
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem.data.samples import Floats
+from ..arrays import Floats
 from .integrator import COUNTS, Flown, Flying, Integrator, Report
 from .pace import Pace
 from .snapshot import Snapshot

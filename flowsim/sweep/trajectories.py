@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..observe import OBSERVABLES
-from ..problem.data.samples import Floats
 from ..results.layout import COORDINATES
 from ..results.points import RUNS
 from .plan import Plan

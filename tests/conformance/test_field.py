@@ -9,8 +9,8 @@ import pytest
 from support.reference import Plain
 
 from flowsim import Problem, build, loads
+from flowsim.arrays import Floats
 from flowsim.problem import Reduced, reduce
-from flowsim.problem.data.samples import Floats
 from flowsim.solve import Plan, make
 from flowsim.solve.diffrax.coordinates import Cartesian, Constants, Polar
 from flowsim.solve.diffrax.field import Data, Network

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.scenario.base import Section
+from flowsim.kinds.section import Section
 from flowsim.scenario.changes import without
 from flowsim.scenario.data import CENTERS, Table
 from flowsim.scenario.flow import Stage

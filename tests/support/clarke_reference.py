@@ -31,7 +31,7 @@ from numba import njit
 from scipy.optimize import lsq_linear
 
 from flowsim import Problem
-from flowsim.problem.data.samples import Floats, Integers
+from flowsim.arrays import Floats, Integers
 
 from .reference import Plain
 

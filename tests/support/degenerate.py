@@ -18,8 +18,8 @@ import numpy as np
 
 import flowsim
 from flowsim import Problem
+from flowsim.arrays import Floats
 from flowsim.problem.data import Samples
-from flowsim.problem.data.samples import Floats
 from flowsim.problem.weights import Weights
 
 

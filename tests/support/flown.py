@@ -8,8 +8,8 @@ import numpy as np
 
 import flowsim
 from flowsim import Problem
+from flowsim.arrays import Booleans, Floats
 from flowsim.problem import reduce
-from flowsim.problem.data.samples import Booleans, Floats
 from flowsim.solve import Plan, Report, make
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from flowsim.problem.data.samples import Floats
+from flowsim.arrays import Floats
 
 
 def weights(trajectory: xr.Dataset, snapshot: int = -1) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from flowsim import Problem
-from flowsim.problem.data.samples import Floats
+from flowsim.arrays import Floats
 
 
 @dataclass(frozen=True)

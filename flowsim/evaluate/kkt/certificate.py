@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arrays import Floats
 from ...problem import Problem, Reduced
-from ...problem.data.samples import Floats
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from ...arrays import Booleans, Floats
 from ...errors import UsageError
 from ...observe import Instant, Setting
 from ...observe.kkt import certifiable, homogeneity
-from ...problem.data.samples import Booleans, Floats
 from ...solve import Snapshot
 from ...solve.threads import blas_threads
 from ..case import Result, reopened

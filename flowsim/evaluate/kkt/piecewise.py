@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import cholesky, lstsq
 from scipy.optimize import nnls
 
+from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
-from ...problem.data.samples import Booleans, Floats, Integers
 
 #: Guesses of the gates, from CAREFUL on with one change at a time; for each, guesses of the support, and Newton steps.
 ROUNDS, CAREFUL, SUPPORTS, STEPS = 200, 60, 8, 12

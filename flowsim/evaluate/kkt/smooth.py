@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import least_squares
 
+from ...arrays import Booleans, Floats
 from ...problem import Reduced
-from ...problem.data.samples import Booleans, Floats
 from .certificate import Network, gradient
 
 #: More unknowns than this make Jacobians by differences too expensive.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .certified import certified_radius, has_certificate, lipschitz_radius
 from .classifier import ByProbability, Classifier, OwnClass
 from .exact import exact_radius, exactness

@@ -14,7 +14,7 @@ from itertools import count
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from .classifier import TwoLayer
 from .projection import OVERSHOOT, ROUNDING, SHAVED, nearer, shortest_step
 

@@ -17,8 +17,8 @@ from typing import TypeGuard
 
 import numpy as np
 
+from ...arrays import Booleans, Floats, Integers
 from ...errors import UsageError
-from ...problem.data.samples import Booleans, Floats, Integers
 from .classifier import Classifier, TwoLayer, restricted
 from .layered import Layered
 

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from ...problem.data.samples import Booleans, Floats, Integers
+from ...arrays import Booleans, Floats, Integers
 from ...problem.networks import Activation
 
 #: Directions whose part outside of the others is below this, relative to the largest, add nothing to their span.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...arrays import Floats, Integers
 from ...errors import UsageError
+from ...kinds.streams import stream
 from ...observe import Setting
 from ...problem import Problem, fresh
 from ...problem.data import Samples
-from ...problem.data.samples import Floats, Integers
-from ...problem.streams import stream
 from ...scenario import Scenario
 from ...scenario.data import DRAWN
 from ...scenario.evaluate import Robustness

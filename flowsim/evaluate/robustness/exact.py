@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import UsageError
-from ...problem.data.samples import Floats
 from . import branching, orthonormal
 from .classifier import Classifier, TwoLayer, restricted
 from .ideal import ClusterRule

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...arrays import Floats, Integers
 from ...errors import UsageError
 from ...problem import Problem
-from ...problem.data.samples import Floats, Integers
 from ...problem.networks import prelu
 from ...scenario import Scenario
 from ...scenario.data import Drawn, Xor

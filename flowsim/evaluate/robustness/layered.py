@@ -7,7 +7,7 @@ from operator import matmul
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ...problem.networks import Activation
 from ...problem.networks.layers import Passed, forward, pulls_back
 

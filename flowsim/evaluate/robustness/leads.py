@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from .certified import certified_radius, has_certificate
 from .classifier import ByProbability, OwnClass, TwoLayer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 
 TINY = np.finfo(float).tiny
 

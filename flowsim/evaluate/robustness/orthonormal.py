@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...problem.data.samples import Booleans, Floats
+from ...arrays import Booleans, Floats
 from .classifier import TwoLayer
 
 #: Intervals of the first search, parts that each of them is divided into, and how often, at most.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .classifier import Classifier
 
 #: What rounding may have added, relative to a distance and to the sum of all terms of a value.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ...problem.networks.ntk_features import Gates, input_gradient, outputs
 
 

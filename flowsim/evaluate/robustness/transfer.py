@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import xarray as xr
 
+from ...arrays import Booleans, Floats
 from ...errors import UsageError
+from ...kinds.streams import stream
 from ...problem import Problem
-from ...problem.data.samples import Booleans, Floats
-from ...problem.streams import stream
 from ..case import Case, Result, reopened
 from .attacks.pgd import FIRST, LAST
 from .attacks.target import Target, descend

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import UsageError
 from ...evaluate.claim import Claim
 from ...evaluate.distance import ideal_of
@@ -19,7 +20,6 @@ from ...evaluate.robustness.attacks import STRONG, Target, attacked
 from ...evaluate.robustness.classifier import Classifier
 from ...evaluate.robustness.trained import classifier_of
 from ...evaluate.sphere import Distance, sphere_distance
-from ...problem.data.samples import Floats
 from .setting import CONSTANT, DELTA, PAPER, Mixture, Training, unmet
 from .training import FITTED, SMALL
 

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...arrays import Booleans, Floats, Integers
 from ...evaluate.evidence import Evidence, NotApplicable
 from ...problem import Problem
-from ...problem.data.samples import Booleans, Floats, Integers
 from ...scenario.data import GaussianMixture
 from ...scenario.init import Shape
 from ...solve import cosines

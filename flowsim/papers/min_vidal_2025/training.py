@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import exprel
 
+from ...arrays import Booleans, Floats
 from ...evaluate.claim import Claim
 from ...evaluate.evidence import Evidence, NotApplicable
-from ...problem.data.samples import Booleans, Floats
 from .setting import CONSTANT, DELTA, GAP, PAPER, ROUNDING, Mixture, Training, unmet
 
 #: Largest distance from the nominal curve of the masses in alpha^2 log(1/eps), and largest mass in void regions in alpha^2.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..plots.loss import HELD_OUT
 from ..source import label
 from ..summary import spread

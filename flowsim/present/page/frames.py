@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from ..summary import evenly
 from .curves import Absent, cluster_name
 from .run import Run

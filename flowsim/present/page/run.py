@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...arrays import Floats
 from ...errors import UsageError
 from ...evaluate.phases import moment
-from ...problem.data.samples import Floats
 from ..source import Clock, Source
 from ..summary import COUNTS, completed, last_values, phase_instants
 

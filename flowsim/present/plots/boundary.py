@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import UsageError
-from ...problem.data.samples import Floats
 from ...results.layout import snapshot_index
 from ..source import Source
 from ..style import GREY, PALETTE, legend

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Floats, Integers
 from ...errors import UsageError
-from ...problem.data.samples import Floats, Integers
 from ..source import Clock, Source
 from ..style import GREY, PALETTE, legend
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...arrays import Floats
 from ...observe import QUANTILE_SUFFIX
-from ...problem.data.samples import Floats
 from ..source import SHARES, Band, Source, pooled
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..source import Clock, Source
 from ..style import PALETTE, legend
 

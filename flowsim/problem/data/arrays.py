@@ -8,8 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ...arrays import Floats
 from ...errors import UsageError
-from .samples import Floats
 
 #: What the readers raise for a file that does not hold what its name says.
 UNREADABLE = (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...arrays import Floats, Integers
+from ...kinds.streams import stream
 from ...scenario.data import Drawn
-from ..streams import stream
-from .samples import Floats, Integers, Samples
+from .samples import Samples
 
 #: name -> numbers of this law, independent, of mean 0 and variance 1
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...arrays import Floats, Integers
+from ...kinds.streams import stream
 from ...scenario import Scenario
 from ...scenario.data import DIGITS, Digits, norm_of
-from ..streams import stream
-from .samples import Floats, Integers, Samples
+from .samples import Samples
 from .split import check_kept, split
 
 

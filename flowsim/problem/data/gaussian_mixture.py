@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...arrays import Floats
+from ...kinds.streams import stream
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import GaussianMixture, norm_of
-from ..streams import stream
 from .arrays import read_array
 from .clusters import frame, samples_around
-from .samples import Floats, Samples
+from .samples import Samples
 
 
 def draw(scenario: Scenario, sibling: Samples | None) -> Samples:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...arrays import Booleans, Floats, Integers
 from ...scenario.data import Supervision
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 #: Arrays by their names in a table: x, y, cluster, centers.
 Arrays = Mapping[str, Floats]
 
@@ -60,4 +55,5 @@ class Samples:
     @property
     def flipped(self) -> Booleans:
         """(n,): whether label noise flipped the sample's label"""
-        return self.targets != self.clean_targets
+        other = self.targets != self.clean_targets
+        return other if other.ndim == 1 else other.any(axis=1)

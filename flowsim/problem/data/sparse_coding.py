@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from ...arrays import Floats, Integers
+from ...kinds.streams import stream
 from ...scenario import Scenario
 from ...scenario.data import SparseCoding
-from ..streams import stream
 from .clusters import frame
-from .samples import Floats, Integers, Samples
+from .samples import Samples
 
 
 def draw(scenario: Scenario, sibling: Samples | None) -> Samples:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...arrays import Integers
+from ...kinds.streams import stream
 from ...scenario import Scenario
-from ..streams import stream
-from .samples import Integers
 
 
 def split(scenario: Scenario, count: int) -> tuple[Integers, Integers]:

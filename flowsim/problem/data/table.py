@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Floats, Integers
 from ...errors import Issue, ScenarioError
 from ...scenario import Scenario, referenced_files
 from ...scenario.data import Supervision, Table
 from ...scenario.files import UNNAMED
+from ...scenario.model import Function
 from .arrays import read_table
-from .samples import Arrays, Floats, Integers, Samples
+from .samples import Arrays, Samples
 from .split import check_kept, split
 
 #: What arrays of held-out samples are called beside those of the training set.
@@ -31,7 +33,7 @@ def read(scenario: Scenario, sibling: Samples | None) -> Samples:
     data = scenario.data
     assert isinstance(data, Table)
     arrays = scenario.arrays("data") or _arrays(scenario, "data.path")
-    wrong = [("data.path", text) for text in problems(arrays, _labels_only(scenario))]
+    wrong = [("data.path", text) for text in problems(arrays, _labels_only(scenario), _vectors(scenario))]
     if data.supervision == "cluster" and "cluster" not in arrays:
         wrong.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
     if wrong:
@@ -55,7 +57,7 @@ def read_held_out(scenario: Scenario, samples: Samples) -> Samples:
     arrays = {name: held[stored] for name, stored in HELD_OUT.items() if stored in held}
     if not arrays:
         arrays = _arrays(scenario, "data.test.path")
-    wrong = list(held_out_problems(arrays, samples, supervision, _labels_only(scenario)))
+    wrong = list(held_out_problems(arrays, samples, supervision, _labels_only(scenario), _vectors(scenario)))
     if wrong:
         raise _error(scenario, [("data.test.path", text) for text in wrong])
     return held_out_of_arrays(arrays, samples, supervision)
@@ -95,17 +97,21 @@ def held_out_of_arrays(arrays: Arrays, samples: Samples, supervision: Supervisio
     )
 
 
-def held_out_problems(arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool) -> Iterator[str]:
-    """What is wrong with arrays of held-out samples beside a training set. labels: whether y has to be +1/-1."""
+def held_out_problems(
+    arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool, vectors: bool
+) -> Iterator[str]:
+    """What is wrong with arrays of held-out samples beside a training set. labels, vectors: as in `problems`."""
     # the centres are those of the training set, whatever else the file has
     arrays = {name: array for name, array in arrays.items() if name != "centers"}
     if supervision == "cluster" and "cluster" not in arrays:
         yield 'supervision = "cluster" needs the array cluster, which this table does not have'
     cluster = arrays.pop("cluster", None)
-    found = list(problems(arrays, labels))
+    found = list(problems(arrays, labels, vectors))
     yield from found
     if found:
         return
+    if arrays["y"].shape[1:] != samples.targets.shape[1:]:
+        yield f"y has shape {arrays['y'].shape}, the training targets {samples.targets.shape}"
     count, features = len(arrays["x"]), samples.inputs.shape[1]
     if arrays["x"].shape[1] != features:
         yield f"x has {arrays['x'].shape[1]} features, the training data have {features}"
@@ -138,7 +144,13 @@ def _error(scenario: Scenario, wrong: Sequence[tuple[str, str]]) -> ScenarioErro
 
 def _labels_only(scenario: Scenario) -> bool:
     """Whether y has to hold labels +1/-1 rather than any targets."""
-    return scenario.data.supervision == "cluster" or scenario.loss.kind != "square"
+    classes = isinstance(scenario.model, Function) and scenario.loss.kind == "cross_entropy"
+    return scenario.data.supervision == "cluster" or (scenario.loss.kind != "square" and not classes)
+
+
+def _vectors(scenario: Scenario) -> bool:
+    """Whether targets may be vectors."""
+    return isinstance(scenario.model, Function) and scenario.loss.kind == "square"
 
 
 def _rows(arrays: Arrays, rows: Integers) -> dict[str, Floats]:
@@ -162,8 +174,9 @@ def own(array: Floats) -> Floats:
     return np.require(array, requirements=["C", "W"])
 
 
-def problems(arrays: Arrays, labels: bool) -> Iterator[str]:
-    """What is wrong with a table of these arrays. labels: whether y has to hold +1/-1 rather than any targets."""
+def problems(arrays: Arrays, labels: bool, vectors: bool = False) -> Iterator[str]:
+    """What is wrong with a table of these arrays. labels: whether y has to hold +1/-1 rather than any targets. vectors:
+    whether it may be (samples, k)."""
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
@@ -172,7 +185,12 @@ def problems(arrays: Arrays, labels: bool) -> Iterator[str]:
     if x.ndim != 2 or 0 in x.shape:
         yield f"x has shape {x.shape}; expected (samples, features), neither of them 0"
         return
-    for name in ("y", "cluster"):
+    if vectors and y.ndim == 2 and y.shape[1] > 1 and len(y) == len(x):
+        if "cluster" in arrays:
+            yield "cluster is given with vectors y; clusters have labels +1/-1 or real targets"
+    elif y.shape != (len(x),):
+        yield f"y has shape {y.shape}, but x has {len(x)} samples; expected ({len(x)},)"
+    for name in ("cluster",):
         if name in arrays and arrays[name].shape != (len(x),):
             yield f"{name} has shape {arrays[name].shape}, but x has {len(x)} samples; expected ({len(x)},)"
     for name, array in arrays.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...kinds.streams import stream
 from ...scenario import Scenario
 from ...scenario.data import Xor, norm_of
-from ..streams import stream
 from .clusters import frame, samples_around
 from .samples import Samples
 

@@ -2,6 +2,7 @@
 
 from types import ModuleType
 
+from ...kinds import kernel
 from .logistic import log_value
 from .logistic import relative_derivative as of_margin
 from .loss import Array, Loss
@@ -44,4 +45,5 @@ CROSS_ENTROPY = Loss(
     log_value=lambda output, target, xp: log_value(margin(output, target, xp), 1.0, xp),
     relative_derivative=relative_derivative,
     classes=True,
+    kernel=kernel.CROSS_ENTROPY,
 )

@@ -1,5 +1,6 @@
 """exp(-y f)"""
 
+from ...kinds import kernel
 from .loss import Loss
 
 EXPONENTIAL = Loss(
@@ -8,4 +9,5 @@ EXPONENTIAL = Loss(
     derivative=lambda output, target, xp: -target * xp.exp(-target * output),
     log_value=lambda output, target, xp: -target * output,
     relative_derivative=lambda output, target, xp: -target + 0.0 * output,
+    kernel=kernel.EXPONENTIAL,
 )

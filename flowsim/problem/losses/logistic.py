@@ -2,6 +2,7 @@
 
 from types import ModuleType
 
+from ...kinds import kernel
 from .loss import Array, Loss
 
 
@@ -28,4 +29,5 @@ LOGISTIC = Loss(
     derivative=lambda output, target, xp: -target * xp.exp(-xp.logaddexp(0.0, target * output)),
     log_value=log_value,
     relative_derivative=relative_derivative,
+    kernel=kernel.LOGISTIC,
 )

@@ -3,6 +3,7 @@
 import math
 from types import ModuleType
 
+from ...kinds import kernel
 from .loss import Array, Loss
 
 
@@ -16,4 +17,5 @@ SQUARE = Loss(
     value=lambda output, target, xp: 0.5 * (output - target) ** 2,
     derivative=lambda output, target, xp: output - target,
     log_value=log_value,
+    kernel=kernel.SQUARE,
 )

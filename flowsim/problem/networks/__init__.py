@@ -18,4 +18,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Activation]] = {
     "ntk_features": ntk_features.build,
 }
 
-__all__ = ["ACTIVATIONS", "Activation"]
+#: Of networks that have no neurons.
+NONE = Activation("none", lambda s, log_norm, xp: (s, xp.ones_like(s)), homogeneity=1, degree=None, smooth=True)
+
+__all__ = ["ACTIVATIONS", "NONE", "Activation"]

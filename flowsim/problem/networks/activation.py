@@ -20,7 +20,7 @@ class Activation:
     smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
     Two activations are equal, and share compiled code, when all fields but `response` are: every parameter of the
     response must show in one of them. schedule: of one that changes with time, from a time to itself at that time; its own
-    response is that of time 0.
+    response is that of time 0. kernel: its code in compiled code, None of one that has none.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Activation:
     degree: float | None
     smooth: bool
     inactive_slope: float = 0.0
+    kernel: int | None = None
     schedule: Callable[[Array], Activation] | None = field(default=None, compare=False)
 
     def at(self, time: Array) -> Activation:

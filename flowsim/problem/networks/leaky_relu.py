@@ -2,6 +2,7 @@
 
 from types import ModuleType
 
+from ...kinds.kernel import LEAKY
 from ...scenario.model import LeakyRelu
 from .activation import Activation, Array
 
@@ -13,4 +14,6 @@ def build(model: LeakyRelu) -> Activation:
         gain = xp.where(s > 0, 1.0, slope)
         return gain * s, gain
 
-    return Activation("leaky_relu", response, homogeneity=1, degree=1, smooth=slope == 1, inactive_slope=slope)
+    return Activation(
+        "leaky_relu", response, homogeneity=1, degree=1, smooth=slope == 1, inactive_slope=slope, kernel=LEAKY
+    )

@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtr
 
+from ...arrays import Floats
+from ...kinds.streams import stream
 from ...scenario.model import NtkFeatures
-from ..data.samples import Floats
-from ..streams import stream
 from .activation import Activation
 
 

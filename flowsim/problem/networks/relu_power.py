@@ -1,5 +1,6 @@
 """The plain power of ReLU: max(<w, x>, 0)^p  (Min & Vidal 2025, Appendix B.2)."""
 
+from ...kinds.kernel import POWER
 from ...scenario.model import ReluPower
 from .activation import Activation, positive_power
 
@@ -12,4 +13,5 @@ def build(model: ReluPower) -> Activation:
         homogeneity=degree,
         degree=degree,
         smooth=degree > 1,
+        kernel=POWER,
     )

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 from scipy.special import ndtr
 
+from ...kinds.kernel import SYMMETRIC
 from ...scenario.model import SymmetricRelu
 from .activation import Activation, Array
 
@@ -18,19 +19,14 @@ from .activation import Activation, Array
 NEARLY_LINEAR = 1e-3
 
 
-def threshold_at(model: SymmetricRelu, time: Array) -> Array:
-    """b at a time, or at many."""
-    grown = model.threshold + model.growth * np.asarray(time)
-    return np.minimum(grown, model.cap) if model.cap is not None else grown
-
-
 def build(model: SymmetricRelu) -> Activation:
     return _at(model, 0.0)
 
 
 def _at(model: SymmetricRelu, time: Array) -> Activation:
-    threshold = np.asarray(threshold_at(model, time))[..., None, None] if np.ndim(time) else threshold_at(model, time)
-    spread = model.smoothing * threshold
+    common = model.common_threshold
+    threshold = np.asarray(common.at(time))[..., None, None] if np.ndim(time) else common.at(time)
+    spread = common.smoothing * threshold
 
     def response(s: Array, log_norm: Array, xp: ModuleType) -> tuple[Array, Array]:
         norm = xp.exp(log_norm)
@@ -46,6 +42,7 @@ def _at(model: SymmetricRelu, time: Array) -> Activation:
         degree=None,
         smooth=model.smoothing > 0,
         schedule=lambda later: _at(model, later),
+        kernel=SYMMETRIC,
     )
 
 

@@ -2,11 +2,9 @@
 
 from types import ModuleType
 
+from ...kinds.kernel import LINEAR_BELOW, TANH
 from ...scenario.model import Tanh
 from .activation import Activation, Array
-
-#: Below exp(this) the neuron is linear to the last bit.
-LINEAR_BELOW = -20.0
 
 
 def build(model: Tanh) -> Activation:
@@ -16,4 +14,4 @@ def build(model: Tanh) -> Activation:
         linear = log_norm < LINEAR_BELOW
         return xp.where(linear, s, value / norm), xp.where(linear, 1.0, 1.0 - value * value)
 
-    return Activation("tanh", response, homogeneity=1, degree=None, smooth=True)
+    return Activation("tanh", response, homogeneity=1, degree=None, smooth=True, kernel=TANH)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ...scenario import Scenario
 from ...scenario.flow import Stage
 from ..numba.layout import PGD_LENGTH

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays import Floats, Integers
+from ...kinds.streams import stream
 from ...problem import Reduced, fresh
-from ...problem.data.samples import Floats, Integers
-from ...problem.streams import stream
 from ...scenario import Scenario
 from ..goals import Goals, reached_goal
 from ..integrator import Report

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...arrays import Floats, Integers
+from ...kinds.streams import stream
 from ...problem import Reduced
-from ...problem.data.samples import Floats, Integers
 from ...problem.planes import Planes
-from ...problem.streams import stream
 from ...scenario import Scenario
 from ..goals import reached_goal
 from ..integrator import Report

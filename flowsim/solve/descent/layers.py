@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...arrays import Floats
 from ...problem import Reduced
-from ...problem.data.samples import Floats
 from ...problem.networks import Activation
 from ...problem.networks.layers import Passed, forward, pulls_back, velocities
 from ...problem.networks.ntk_features import Gates, input_gradient, outputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from math import exp, inf, isfinite, log1p
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from ..numba.compiled import allocating, compiled, entry
 from ..numba.control import add, all_aligned
 from ..numba.field import copy, copy_row, evaluate, norm_of

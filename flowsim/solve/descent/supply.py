@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...kinds.streams import stream
 from ...problem import Reduced, fresh
-from ...problem.networks.symmetric_relu import threshold_at
-from ...problem.streams import stream
 from ...scenario import Scenario
-from ...scenario.model import SymmetricRelu
 from ..numba.layout import Data
 
 
@@ -30,8 +28,8 @@ class Supply:
     @classmethod
     def of(cls, scenario: Scenario, reduced: Reduced, everything: Data) -> Supply | None:
         """None where every iteration sees the same samples, or batches of them without noise."""
-        model, flow = scenario.model, scenario.flow
-        sampled = isinstance(model, SymmetricRelu) and model.noise == "sampled"
+        threshold, flow = scenario.model.common_threshold, scenario.flow
+        sampled = threshold is not None and threshold.sampled
         if not (sampled or flow.fresh):
             return None
         count = flow.batch or len(everything.targets)
@@ -59,8 +57,8 @@ class Supply:
             data.inputs[:], data.targets[:] = self.everything.inputs[rows], self.everything.targets[rows]
             data.weight[:] = self.everything.weight[rows] * (len(self.everything.targets) / len(rows))
         if data.noise.size:
-            assert isinstance(self.scenario.model, SymmetricRelu)
-            spread = self.scenario.model.smoothing * float(threshold_at(self.scenario.model, time))
+            assert self.scenario.model.common_threshold is not None
+            spread = float(self.scenario.model.common_threshold.spread(time))
             stream(seed, f"flow.noise.{iteration}").standard_normal(out=data.noise)
             np.multiply(data.noise, spread, out=data.noise)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .compiled import allocating, compiled
 from .field import copy, evaluate, norm_of
 from .layout import LENGTH, SPECTRAL, Data, Network, State, Work

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import exp, inf, log, log1p
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .compiled import compiled
 from .formulas import log_add
 from .layout import (

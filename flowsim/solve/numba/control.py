@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isfinite, sqrt
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .compiled import compiled
 from .field import dot, norm_of
 from .layout import Aims, Network, State

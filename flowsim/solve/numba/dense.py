@@ -6,7 +6,7 @@ from math import exp
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .clock import by_pair, log_time_of_cubic, slope_of
 from .compiled import allocating, compiled
 from .control import add, combine

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .compiled import allocating, compiled
 from .field import dot
 from .gated import ON_PLANE

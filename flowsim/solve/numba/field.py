@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
+from ...kinds.kernel import LEAKY, POWER, TANH
 from .clock import growth
 from .compiled import allocating, compiled
 from .formulas import (
-    LEAKY,
-    POWER,
-    TANH,
     add_leaky,
     add_power,
     add_symmetric,

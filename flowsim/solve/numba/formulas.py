@@ -9,24 +9,10 @@ from math import exp, inf, log, log1p, tanh
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
-from ...problem.networks.tanh import LINEAR_BELOW
+from ...arrays import Floats, Integers
+from ...kinds.kernel import CROSS_ENTROPY, EXPONENTIAL, LINEAR_BELOW, LOGISTIC, SQUARE
 from .compiled import allocating, compiled
 from .normal import normal
-
-LEAKY, POWER, TANH, SYMMETRIC = range(4)
-SQUARE, LOGISTIC, EXPONENTIAL, CROSS_ENTROPY = range(4)
-
-#: name -> code. Every activation of degree 1 is the leaky one with its slope.
-ACTIVATION_CODES = {
-    "relu": LEAKY,
-    "leaky_relu": LEAKY,
-    "prelu": POWER,
-    "relu_power": POWER,
-    "tanh": TANH,
-    "symmetric_relu": SYMMETRIC,
-}
-LOSS_CODES = {"square": SQUARE, "logistic": LOGISTIC, "exponential": EXPONENTIAL, "cross_entropy": CROSS_ENTROPY}
 
 
 @compiled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from .compiled import compiled
 from .layout import CANDIDATE, CANDIDATES
 

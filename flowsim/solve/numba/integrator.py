@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
-from ...problem.data.samples import Booleans, Floats, Integers
 from ...problem.planes import planes
 from ...scenario import Scenario
 from ..goals import reached_goal

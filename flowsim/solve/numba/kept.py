@@ -19,8 +19,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from ...machine import folder as kept_here
 
 HERE = Path(__file__).parent
-#: Whose constants compiled code has.
-NETWORKS = HERE.parents[1] / "problem" / "networks"
+#: Constants that compiled code shares with the formulas.
+SHARED = HERE.parents[1] / "kinds" / "kernel.py"
 
 #: What reading a file raises that is not there as a whole.
 DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, pickle.UnpicklingError)
@@ -28,9 +28,8 @@ DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, pickle.Unpickl
 
 @cache
 def stamp(home: Path) -> str:
-    """Of the text of every module of this engine, of the networks, and of the folder that an entry is from."""
-    folders = dict.fromkeys((HERE, NETWORKS, home))
-    sources = [source for folder in folders for source in sorted(folder.glob("*.py"))]
+    """Of the text of every module of this engine, of the constants it shares, and of the folder that an entry is from."""
+    sources = [SHARED, *(source for folder in dict.fromkeys((HERE, home)) for source in sorted(folder.glob("*.py")))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

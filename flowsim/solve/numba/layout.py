@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...arrays import Floats, Integers
+from ...kinds.kernel import LEAKY
+from ...kinds.threshold import Threshold
 from ...problem import Problem, Reduced
-from ...problem.data.samples import Floats, Integers
 from ...problem.planes import Planes
 from ...scenario import Scenario
 from ...scenario.flow import Stage
-from ...scenario.model import SymmetricRelu
 from ..goals import Goals, Watch
-from .formulas import ACTIVATION_CODES, LOSS_CODES
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
 CANDIDATES = 1 << 16
@@ -87,13 +87,16 @@ class Network(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, coordinates: str, scenario: Scenario) -> Network:
         activation = problem.activation
+        # plan chooses this engine for what has compiled code
+        assert activation.kernel is not None
+        assert problem.loss.kernel is not None
         kinked = not activation.smooth
         return cls(
-            activation=ACTIVATION_CODES[activation.name] if activation.degree != 1 else ACTIVATION_CODES["leaky_relu"],
+            activation=LEAKY if activation.degree == 1 else activation.kernel,
             degree=float(activation.degree or 0),
             slope=float(activation.inactive_slope),
             homogeneity=float(activation.homogeneity),
-            loss=LOSS_CODES[problem.loss.name],
+            loss=problem.loss.kernel,
             polar=coordinates == "polar",
             balanced=problem.balanced,
             trained=problem.trained_output,
@@ -101,20 +104,18 @@ class Network(NamedTuple):
             growth=1.0 - 0.5 * problem.total_degree,
             square_decay=problem.square_decay,
             cubic_decay=problem.cubic_decay,
-            **_threshold(scenario),
+            **_threshold(scenario.model.common_threshold),
             **_attack(scenario),
         )
 
 
-def _threshold(scenario: Scenario) -> dict[str, Any]:
-    model = scenario.model
-    if not isinstance(model, SymmetricRelu):
-        return {"threshold": 0.0, "threshold_rate": 0.0, "threshold_cap": np.inf, "smoothing": 0.0}
+def _threshold(threshold: Threshold | None) -> dict[str, Any]:
+    found = threshold or Threshold(0.0)
     return {
-        "threshold": model.threshold,
-        "threshold_rate": model.growth,
-        "threshold_cap": model.cap if model.cap is not None else np.inf,
-        "smoothing": model.smoothing,
+        "threshold": found.start,
+        "threshold_rate": found.growth,
+        "threshold_cap": found.cap,
+        "smoothing": found.smoothing,
     }
 
 

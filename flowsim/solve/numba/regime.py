@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .formulas import SYMMETRIC
+from ...kinds.kernel import SYMMETRIC
 from .layout import NO_ATTACK, Network
 from .tableau import Solver
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...arrays import Booleans, Floats
 from ...problem import Problem, Reduced
-from ...problem.data.samples import Booleans, Floats
 from ..snapshot import Snapshot
 from .layout import Network
 

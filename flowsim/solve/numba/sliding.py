@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...problem.data.samples import Floats, Integers
+from ...arrays import Floats, Integers
 from .compiled import allocating, compiled
 from .field import RESTING, copy_row, dot, plane_pull, velocities
 from .gated import ON_PLANE

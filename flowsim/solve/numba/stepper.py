@@ -8,7 +8,7 @@ from math import exp, inf, isfinite, log, log10
 
 import numpy as np
 
-from ...problem.data.samples import Booleans, Floats
+from ...arrays import Booleans, Floats
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from ..dormand_prince import DOP853, RK45
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from ...problem.data.samples import Floats
+from ...arrays import Floats
 from .compiled import allocating, compiled
 from .control import add, least_size, relative
 from .dense import advanced_row, interpolate_rate, interpolate_row, rates, settle

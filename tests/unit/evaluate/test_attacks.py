@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from flowsim.evaluate.robustness import TwoLayer, nearest_cluster
 from flowsim.evaluate.robustness.attacks import ATTACKS, STRONG, Options, Target, attacked
+from flowsim.kinds.streams import stream
 from flowsim.problem.networks import ACTIVATIONS
-from flowsim.problem.streams import stream
 from flowsim.scenario.model import LeakyRelu, Prelu, Relu, ReluPower, Tanh
 
 KINDS = {

@@ -8,7 +8,7 @@ import xarray as xr
 
 import flowsim
 from flowsim.observe import OBSERVABLES, Instant, Setting
-from flowsim.observe.xor import C0, capture_sets, is_xor
+from flowsim.observe.kinds.xor import C0, capture_sets, is_xor
 from flowsim.problem import reduce
 from flowsim.problem.data.clusters import frame
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import flowsim
+from flowsim.kinds.kernel import LINEAR_BELOW
 from flowsim.problem.networks import ACTIVATIONS
-from flowsim.problem.networks.tanh import LINEAR_BELOW
 
 
 def activation(**model: object):

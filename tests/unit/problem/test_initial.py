@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.problem.streams import stream
+from flowsim.kinds.streams import stream
 
 SHAPES = ["gaussian", "sphere", "nudged"]
 

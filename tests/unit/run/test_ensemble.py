@@ -12,9 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import flowsim
+from flowsim.arrays import Floats
 from flowsim.problem import reduce
 from flowsim.problem.data import table
-from flowsim.problem.data.samples import Floats
 from flowsim.results.gathered import NOT_RUN, Outcome
 from flowsim.run import ensemble
 from flowsim.run.ensemble import Ensemble

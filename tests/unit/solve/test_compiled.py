@@ -65,6 +65,8 @@ def engine(tmp_path):
     for name in ("compiled.py", "part.py", "kept.py"):
         shutil.copy(FOLDER / name, numba)
     shutil.copy(PACKAGE / "machine.py", tmp_path / "package")
+    (tmp_path / "package" / "kinds").mkdir()
+    shutil.copy(kept.SHARED, tmp_path / "package" / "kinds")
     (numba / "caller.py").write_text(CALLER)
     code = "from package.engine.numba.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
     environment = {**os.environ, "FLOWSIM_CACHE": str(tmp_path / "cache")}
@@ -99,11 +101,12 @@ def test_what_is_damaged_on_the_disk_is_compiled_anew(left, suffix, engine, tmp_
 
 
 def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
-    folders = {FOLDER: "numba", kept.NETWORKS: "networks", PACKAGE / "engine" / "descent": "descent"}
+    folders = {FOLDER: "numba", FOLDER.parent / "descent": "descent"}
     for folder, copy in folders.items():
         shutil.copytree(folder, tmp_path / copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(kept.SHARED, tmp_path / "shared.py")
     monkeypatch.setattr(kept, "HERE", tmp_path / "numba")
-    monkeypatch.setattr(kept, "NETWORKS", tmp_path / "networks")
+    monkeypatch.setattr(kept, "SHARED", tmp_path / "shared.py")
 
     def stamp() -> str:
         return kept.stamp.__wrapped__(tmp_path / "descent")
@@ -187,17 +190,17 @@ def test_what_only_compiled_code_calls_becomes_machine_code_in_its_entry_alone(m
 
 
 def test_what_compiled_code_calls_is_of_this_engine_or_of_formulas_that_are_constants():
-    # the stamp covers this folder; from outside it, compiled code may take types and this number
+    # the stamp covers this folder; from outside it, compiled code may take types and these constants
     taken = {
         line.strip()
         for source in FOLDER.glob("*.py")
         if source.name not in NOT_COMPILED
         for line in re.findall(r"^from \.\.\..*$", source.read_text(), re.MULTILINE)
     }
-    kinds = r"from \.\.\.problem\.data\.samples import (Floats|Integers|Booleans)(, (Floats|Integers|Booleans))*"
-    assert {line for line in taken if not re.fullmatch(kinds, line)} == {
-        "from ...problem.networks.tanh import LINEAR_BELOW"
-    }
+    kinds = r"from \.\.\.arrays import (Floats|Integers|Booleans)(, (Floats|Integers|Booleans))*"
+    others = {line for line in taken if not re.fullmatch(kinds, line)}
+    assert others
+    assert all(line.startswith("from ...kinds.kernel import ") for line in others)
 
 
 def test_without_a_folder_to_write_to_code_is_compiled_all_the_same(no_disk):

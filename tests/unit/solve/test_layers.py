@@ -13,9 +13,9 @@ import pytest
 import xarray as xr
 
 import flowsim
+from flowsim.arrays import Floats
+from flowsim.kinds.streams import stream
 from flowsim.problem import reduce
-from flowsim.problem.data.samples import Floats
-from flowsim.problem.streams import stream
 from flowsim.problem.weights import Weights
 from flowsim.solve import choose, make
 from flowsim.solve.diffrax.integrator import DiffraxIntegrator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ....problem.data.samples import Floats
+from ....arrays import Floats
 from . import fgm, minimal, pgd, targeted, universal
 from .options import Options
 from .target import Found, Target

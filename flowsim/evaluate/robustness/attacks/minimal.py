@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....problem.data.samples import Floats, Integers
+from ....arrays import Floats, Integers
 from .options import Options
 from .target import Found, Target, descend
 from .targeted import GOALS

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....problem.streams import stream
+from ....kinds.streams import stream
 
 
 @dataclass(frozen=True)

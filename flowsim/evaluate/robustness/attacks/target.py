@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....problem.data.samples import Booleans, Floats, Integers
+from ....arrays import Booleans, Floats, Integers
 from ..classifier import Classifier, restricted
 from ..norms import NORMS, Norm
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....problem.data.samples import Floats
+from ....arrays import Floats
 from .options import Options
 from .target import Found, Target, descend, rising
 

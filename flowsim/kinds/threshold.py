@@ -1,0 +1,31 @@
+"""A threshold common to all neurons, which changes with time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """b(t) = min(start + growth t, cap), with noise of the standard deviation smoothing b(t).
+
+    sampled: whether the noise is drawn for every sample, neuron and iteration of descent, rather than integrated out.
+    """
+
+    start: float
+    growth: float = 0.0
+    cap: float = inf
+    smoothing: float = 0.0
+    sampled: bool = False
+
+    def at(self, time: Any) -> Any:
+        """b at a time, or at many."""
+        return np.minimum(self.start + self.growth * np.asarray(time), self.cap)
+
+    def spread(self, time: Any) -> Any:
+        """Standard deviation of the noise at a time."""
+        return self.smoothing * self.at(time)
