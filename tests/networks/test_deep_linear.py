@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -11,7 +13,8 @@ import flowsim
 
 
 def elapsed(mode, strength, depth):
-    """A time, up to a constant, at which a' = depth a^(2 - 2/depth) (strength - a) is at `mode`: the integral of da / a'."""
+    """A time, up to a constant, at which a' = depth a^(2 - 2/depth) (strength - a) is at `mode`: the integral of
+    1/a'."""
     share = mode / strength
     if depth == 2:
         return np.log(share / (1 - share)) / (2 * strength)
@@ -52,10 +55,10 @@ def teacher(outputs, features):
 
 
 def aligned(left, right, widths, size):
-    """Weights of all layers, each with equal singular values `size`, whose modes are those of the teacher from the start."""
+    """Weights of all layers, with singular values `size` each, whose modes are those of the teacher from the start."""
     rank = left.shape[1]
     bases = [right, *(rotation(width, 3 + k)[:, :rank] for k, width in enumerate(widths)), left]
-    return [size * above @ below.T for below, above in zip(bases, bases[1:], strict=False)]
+    return [size * above @ below.T for below, above in pairwise(bases)]
 
 
 def deep_linear(weights, x):
@@ -65,8 +68,8 @@ def deep_linear(weights, x):
 
 
 def flown(depth, size, end, **wanted):
-    """Until time `end`, the trajectory of a network of this depth whose modes, of which it keeps the variable `modes` (time, rank),
-    start at size^depth."""
+    """The trajectory, until time `end`, of a network of this depth whose modes start at size^depth. Its variable
+    `modes` (time, rank) has them."""
     left, right = teacher(4, 5)
     x = whitened(20, 5)
 
@@ -93,7 +96,8 @@ def test_modes_follow_the_closed_form(depth, size):
 
 
 def test_from_a_tiny_start_the_loss_rests_at_a_saddle_between_two_modes():
-    # a mode is learned at about ln(1/a(0)) / (2 strength) (Saxe et al. 2014, eq. 10); until then its share of the loss stays
+    # a mode is learned at about ln(1/a(0)) / (2 strength) (Saxe et al. 2014, eq. 10); its share of the loss stays until
+    # then
     size = 1e-6
     learned = np.log(size**-2) / (2 * STRENGTHS)
     tree = flown(2, size, 2 * learned[-1], times=201)

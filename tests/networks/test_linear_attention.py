@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from support.designs import fifth_degree, grid, signs
 
 import flowsim
 
 
 def limit(variances, examples):
-    """The entry of the value matrix and the block of the key-query matrix that the flow ends at, for prompts of so many examples
-    whose inputs have a diagonal covariance."""
+    """The last entry of the value matrix and the block of the key-query matrix that the flow ends at, for prompts of so
+    many examples. variances: of an input's coordinates, which are independent."""
     gamma = (1 + 1 / examples) * variances + variances.sum() / examples
     size = np.sum(gamma**-2.0) ** 0.25
     return size, np.diag(1 / gamma) / size
 
 
 def prompts(variances, examples):
-    """(samples, features + 1, examples + 1), and the query's target: prompts over which the loss is the population's, as it is of
-    degree 4 in an example's input and of degree 2 in the task and in the query."""
+    """(samples, features + 1, examples + 1), and the query's target: prompts over which the mean loss is the
+    population's. It is of degree 4 in an example's input and of degree 2 in the task and in the query."""
     features = len(variances)
     drawn = grid(*[fifth_degree()] * (features * examples), *[signs()] * (2 * features))
     inputs, task, query = np.split(drawn, [features * examples, features * (examples + 1)], axis=1)

@@ -11,7 +11,7 @@ import flowsim
 
 
 def commuting(vectors, measurements):
-    """Measurements (n, size, size) with these eigenvectors in common, their eigenvalues (n, size), and what they measure of a
+    """Measurements (n, size, size) with these eigenvectors, their eigenvalues (n, size), and what they measure of a
     positive matrix of rank 2 with the same eigenvectors."""
     size = len(vectors)
     values = np.random.default_rng(1).standard_normal((measurements, size))
@@ -25,8 +25,9 @@ def rotation(size):
 
 
 def limit_at(alpha, values, y):
-    """Eigenvalues of the limit of X' = -(G X + X G) from X(0) = alpha I, where measurements commute: exp of a combination of the
-    measurements' eigenvalues, times alpha (Gunasekar et al. 2017, proof of Theorem 1). By its dual, a convex problem."""
+    """Eigenvalues of the limit from alpha I, where measurements commute: alpha times exp of a combination of the
+    measurements' eigenvalues (Gunasekar et al. 2017, proof of Theorem 1). Found by a convex problem in the
+    combination."""
 
     def spectrum(multiplier):
         return alpha * np.exp(multiplier @ values)
@@ -54,7 +55,7 @@ def power(matrix, exponent):
 
 
 def end_to_end(product, measured, y, depth, times):
-    """(times, size, size): the product of balanced factors by an equation of its own, without the factors (Arora, Cohen & Hazan
+    """(times, size, size): the product of balanced factors, by the equation that it obeys alone (Arora, Cohen & Hazan
     2018, Theorem 1)."""
     shape = product.shape
 
@@ -108,7 +109,8 @@ def test_the_limit_from_a_multiple_of_the_identity_is_that_of_commuting_measurem
 
 
 def test_from_a_tiny_start_it_ends_at_the_least_nuclear_norm():
-    # with common eigenvectors along the axes no entry is lost in the rounding of a larger one, as 1e-40 would be beside 1
+    # with common eigenvectors along the axes no entry is lost in the rounding of a larger one, as 1e-40 would be beside
+    # 1
     vectors = np.eye(6)
     measured, values, y = commuting(vectors, 3)
     least = least_trace(values, y)

@@ -11,13 +11,14 @@ import flowsim
 
 
 def overlap(time, start, exponent):
-    """m(t) of m' = k m^(k-1) (1 - m^2): the population flow on the sphere where student and teacher are the k-th normalised
-    Hermite polynomial, k the information exponent."""
+    """m(t) of m' = k m^(k-1) (1 - m^2): the population flow on the sphere where student and teacher are the k-th
+    normalised Hermite polynomial, k the information exponent."""
     if exponent == 1:
         return np.tanh(time + np.arctanh(start))
     if exponent == 2:
         odds = start**2 / (1 - start**2) * np.exp(4 * time)
         return np.sqrt(odds / (1 + odds))
+
     # the integral of dm / (k m^(k-1) (1 - m^2)) in closed form, for k = 3
     def elapsed(m):
         return (np.arctanh(m) - 1 / m) / 3
@@ -36,7 +37,11 @@ def hermite(exponent, z):
 @pytest.mark.parametrize("exponent", [1, 2, 3])
 def test_the_overlap_of_the_population_flow_follows_its_scalar_equation(exponent):
     # over these samples means of polynomials of the losses' degree are exact, so that this is the population's flow
-    x = grid(fifth_degree(), fifth_degree(), fifth_degree()) if exponent < 3 else grid(seventh_degree(), seventh_degree())
+    x = (
+        grid(fifth_degree(), fifth_degree(), fifth_degree())
+        if exponent < 3
+        else grid(seventh_degree(), seventh_degree())
+    )
     start = 0.2
     weight = np.zeros(x.shape[1])
     weight[:2] = start, np.sqrt(1 - start**2)

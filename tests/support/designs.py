@@ -1,4 +1,4 @@
-"""Samples of a Gaussian law over which averages of polynomials are exact: what theorems say of the population, tested without
+"""Samples over which means of polynomials are those of a Gaussian law: for statements about the population, without
 sampling error."""
 
 from __future__ import annotations
