@@ -11,8 +11,9 @@ import numpy as np
 
 from ...problem import Reduced
 from ...problem.networks.layers import Passed, Product, forward, pulls_back, velocities
+from ..constants import OUTPUT_FLOOR
 from ..snapshot import Snapshot
-from .coordinates import OUTPUT_FLOOR, Constants, State, row_norms
+from .coordinates import Constants, State, row_norms
 from .field import Data, Network
 
 
