@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -38,6 +38,8 @@ class Section(BaseModel):
     """A frozen part of a scenario: unknown keys are refused and types are not guessed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    #: The key whose word tells it from the other sections that may stand in its place; "" where there are none.
+    TAG: ClassVar[str] = ""
 
     def written(self) -> dict[str, Any]:
         """The keys and values of a TOML table that says this section, defaults included. What `model_copy` has put there

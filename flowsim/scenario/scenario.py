@@ -12,16 +12,17 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.data import DataSection
+from ..kinds.inits import InitSection
+from ..kinds.losses import LossSection
+from ..kinds.networks import NetworkSection
 from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
+from ..kinds.unions import SORTS, annotation
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .data import Data, GaussianMixture
 from .evaluate import Evaluate
 from .flow import Flow, Stage
-from .init import Gaussian, Init
-from .loss import Loss
-from .model import Model, NtkFeatures, Prelu
 from .observe import Observe
 from .rules import broken
 from .source import PYTHON, Source, path_of
@@ -33,6 +34,7 @@ DEFAULT_TAGS = {
     "data": ("kind", "gaussian_mixture"),
     "model": ("activation", "prelu"),
     "init": ("shape", "gaussian"),
+    "loss": ("kind", "square"),
 }
 TWO_LAYER = "two_layer"
 
@@ -55,10 +57,11 @@ class Scenario(Section):
         0,
         description="every random draw comes from this integer, through named streams; an array runs an ensemble",
     )
-    data: Data = GaussianMixture()
-    model: Model = Prelu()
-    init: Init = Gaussian()
-    loss: Loss = Loss()
+    # one of the kinds that are registered, see `join`
+    data: DataSection
+    model: NetworkSection
+    init: InitSection
+    loss: LossSection
     flow: Flow = Flow()
     stage: Annotated[tuple[Stage, ...], as_tuple] = Field(
         (), description="in place of flow: several, each of which starts where the one before ended"
@@ -126,7 +129,7 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        if isinstance(self.model, NtkFeatures):
+        if self.model.gated:
             return False  # gates see all of the features
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
@@ -333,3 +336,19 @@ def _keys(sections: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for section, value in sections.items():
         keys = value if isinstance(value, dict) else {"": value}
         yield from ((section, key, json.dumps(item)) for key, item in keys.items() if section != "title")
+
+
+def join() -> None:
+    """Let the sections be of the kinds that are registered now, those of plugins among them."""
+    for name in SORTS:
+        tag, default = DEFAULT_TAGS[name]
+        kinds = annotation(name)
+        field = Scenario.model_fields[name]
+        field.annotation, field.discriminator = kinds, "kind" if name == "model" else tag
+        field.default = TypeAdapter(kinds).validate_python({tag: default})
+    Scenario.model_rebuild(force=True)
+
+
+join()
+for registry in (*SORTS.values(), ACTIVATIONS):
+    registry.watch(join)
