@@ -15,19 +15,22 @@ from ._accessor import register_with_xarray
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import evaluate, run, sweep
+    from . import evaluate, register, run, sweep
     from .errors import FlowsimError, ScenarioError, UsageError
     from .evaluate.case import Case, reopen
     from .evaluate.compare import compare
     from .evaluate.density import density
     from .evaluate.distance import distance
+    from .evaluate.evidence import NotApplicable
     from .evaluate.kkt import limit
     from .evaluate.robustness import robustness, transfer
     from .evaluate.weights import weights
+    from .kinds.plugins import plugin
     from .present.page import write_report
     from .problem import Data, Problem, Weights, build
     from .results import open
     from .run import run_ensemble
+    from .run.function import flow
     from .scenario import Scenario, load, loads
     from .sweep import open_sweep
 
@@ -35,6 +38,7 @@ _HOME = {
     "Case": "evaluate.case",
     "Data": "problem",
     "FlowsimError": "errors",
+    "NotApplicable": "evaluate.evidence",
     "Problem": "problem",
     "Scenario": "scenario",
     "ScenarioError": "errors",
@@ -45,11 +49,14 @@ _HOME = {
     "density": "evaluate.density",
     "distance": "evaluate.distance",
     "evaluate": "",
+    "flow": "run.function",
     "limit": "evaluate.kkt",
     "load": "scenario",
     "loads": "scenario",
     "open": "results",
     "open_sweep": "sweep",
+    "plugin": "kinds.plugins",
+    "register": "",
     "reopen": "evaluate.case",
     "robustness": "evaluate.robustness",
     "run": "",
@@ -64,6 +71,7 @@ __all__ = [
     "Case",
     "Data",
     "FlowsimError",
+    "NotApplicable",
     "Problem",
     "Scenario",
     "ScenarioError",
@@ -74,11 +82,14 @@ __all__ = [
     "density",
     "distance",
     "evaluate",
+    "flow",
     "limit",
     "load",
     "loads",
     "open",
     "open_sweep",
+    "plugin",
+    "register",
     "reopen",
     "robustness",
     "run",

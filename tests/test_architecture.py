@@ -36,13 +36,13 @@ ORDER = [
     "cli",
 ]
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
-DOORS = {"__init__", "__main__", "_accessor"}
+DOORS = {"__init__", "__main__", "_accessor", "register"}
 #: JAX and what is built on it.
 JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
 
 
 def part_of(module: str) -> str:
-    """``flowsim.problem.data.table`` -> ``problem``; the package itself is ``__init__``."""
+    """``flowsim.solve.numba.field`` -> ``solve``; the package itself is ``__init__``."""
     return [*module.split("."), "__init__"][1]
 
 
@@ -108,11 +108,15 @@ def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
     ]
 
 
-#: Where JAX may be imported: the engine, and derivatives of networks, for the observables that need them.
-MAY_IMPORT_JAX = (PACKAGE / "solve" / "diffrax", PACKAGE / "observe" / "derivatives.py")
+#: Where JAX may be imported: the engine, trees of arrays, and derivatives of networks, for the observables that need them.
+MAY_IMPORT_JAX = (
+    PACKAGE / "solve" / "diffrax",
+    PACKAGE / "kinds" / "trees.py",
+    PACKAGE / "observe" / "derivatives.py",
+)
 
 
-def test_jax_is_imported_by_its_engine_and_by_derivatives_of_networks_only():
+def test_jax_is_imported_by_its_engine_and_for_trees_and_derivatives_of_networks_only():
     for file in PACKAGE.rglob("*.py"):
         if not any(file.is_relative_to(place) for place in MAY_IMPORT_JAX):
             used = {name.split(".")[0] for _, name in imports(file, PACKAGE)}

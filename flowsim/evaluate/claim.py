@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..kinds import sorts
 from ..kinds.registry import Registry
 from ..observe import Setting
 from ..scenario import Scenario
@@ -68,7 +69,13 @@ class Finding:
 
 
 #: paper.theorem or paper.theorem.part -> Claim
-CLAIMS: Registry[Claim] = Registry("claim", "flowsim.papers")
+CLAIMS: Registry[Claim] = sorts.CLAIMS
+
+
+def register_all(paper: str, claims: Mapping[str, Claim]) -> None:
+    """Register a paper's claims; theorem or theorem.part -> Claim."""
+    for name, claim in claims.items():
+        CLAIMS.register(f"{paper}.{name}", claim)
 
 
 def selected(claims: Mapping[str, Claim], names: Iterable[str]) -> dict[str, Claim]:

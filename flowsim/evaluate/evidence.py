@@ -10,9 +10,9 @@ import xarray as xr
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
+from ..kinds.samples import Samples
 from ..observe import OBSERVABLES, Instant, Setting
 from ..problem import Problem, fresh
-from ..problem.data import Samples
 from ..results.weights import weights_of
 from ..scenario import Scenario
 from ..solve import Snapshot
@@ -119,7 +119,7 @@ class Evidence:
         if name in self.trajectory:
             return self.trajectory["time"].values, self.trajectory[name].values
         observable = OBSERVABLES[name]
-        if not observable.applies(self.setting):
+        if not observable.exists(self.setting):
             raise NotApplicable(f"it needs {observable.needs}")
         snapshots = self.weights
         return snapshots.time, np.array(

@@ -10,7 +10,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..errors import UsageError
-from ..scenario.explain import nearest
+from ..kinds.names import nearest
 
 #: law -> what is fitted
 LAWS = {"power": "log y = intercept + slope log x", "log": "y = intercept + slope log x"}

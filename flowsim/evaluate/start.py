@@ -45,7 +45,7 @@ def _pairs(setting: Setting, run: xr.Dataset) -> Iterator[tuple[str, Any, Any]]:
     with blas_threads(reduced.operations):
         for name in KNOWN_BY:
             observable = OBSERVABLES[name]
-            if name in first and observable.applies(setting):
+            if name in first and observable.exists(setting):
                 own = observable.value(start)
                 yield name, first[name].values, own[..., reduced.representative] if "sample" in observable.dims else own
 

@@ -11,6 +11,8 @@ from ..errors import ScenarioError
 if TYPE_CHECKING:
     from .data import DataSection
     from .losses import LossSection
+    from .network import Handed
+    from .networks import NetworkSection
 
 
 class Drawing(Protocol):
@@ -20,7 +22,14 @@ class Drawing(Protocol):
     def data(self) -> DataSection: ...
 
     @property
+    def model(self) -> NetworkSection: ...
+
+    @property
     def loss(self) -> LossSection: ...
+
+    @property
+    def handed(self) -> Handed | None:
+        """The network that Python has handed over."""
 
     @property
     def single_seed(self) -> int:

@@ -1,4 +1,4 @@
-"""Gates that random weights have fixed for good, and networks f(x) = sum_j <v_j, x> g_j(x), linear in what is trained, v."""
+"""Gates that random weights have fixed for good, and networks sum_j <v_j, x> g_j(x), linear in what is trained, v."""
 
 from __future__ import annotations
 

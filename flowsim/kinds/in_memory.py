@@ -18,7 +18,8 @@ from .tables import means, problems
 class Data:
     """Samples for :func:`flowsim.run` and :func:`flowsim.build`, in place of those that a scenario speaks of.
 
-    x (samples, features). y (samples,): labels +1/-1, or any targets of the square loss. cluster (samples,): the index of
+    x (samples, features). y (samples,): labels +1/-1, or any targets of the square loss, which for networks of several
+    outputs may be vectors (samples, k). cluster (samples,): the index of
     each sample's cluster, and centers (clusters, features); without centers, these are the clusters' means. test: held-out
     samples, (x, y) or (x, y, cluster). Anything that NumPy makes an array of; it is copied.
     Raises ScenarioError with all that is wrong with the arrays, UsageError for what is no array of numbers.
@@ -36,7 +37,7 @@ class Data:
             if value is not None:
                 object.__setattr__(self, name, numbers(f"Data: {name}", value))
         given = {name: getattr(self, name) for name in ("x", "y", "cluster", "centers")}
-        wrong = list(problems({name: array for name, array in given.items() if array is not None}, False))
+        wrong = list(problems({name: array for name, array in given.items() if array is not None}, False, True))
         if self.test is not None:
             if not isinstance(self.test, Sequence) or len(self.test) not in (2, 3):
                 raise UsageError("Data: test is (x, y) or (x, y, cluster)")
@@ -45,7 +46,7 @@ class Data:
                 numbers(f"Data: test {name}", value) for name, value in zip(names, self.test, strict=False)
             )
             object.__setattr__(self, "test", held_out)
-            wrong += [f"test: {text}" for text in problems(dict(zip(names, held_out, strict=False)), False)]
+            wrong += [f"test: {text}" for text in problems(dict(zip(names, held_out, strict=False)), False, True)]
         if wrong:
             raise ScenarioError([Issue("", text, "Data") for text in wrong])
 

@@ -62,4 +62,5 @@ class Samples:
     @property
     def flipped(self) -> Booleans:
         """(n,): whether label noise flipped the sample's label"""
-        return self.targets != self.clean_targets
+        other = self.targets != self.clean_targets
+        return other if other.ndim == 1 else other.any(axis=1)

@@ -41,7 +41,9 @@ def read_held_out(scenario: Drawing, samples: Samples, supervision: Supervision)
     arrays = {name: held[stored] for name, stored in HELD_OUT.items() if stored in held}
     if not arrays:
         arrays = read_arrays(scenario, "data.test.path")
-    wrong = list(held_out_problems(arrays, samples, supervision, labels_only(scenario, supervision)))
+    wrong = list(
+        held_out_problems(arrays, samples, supervision, labels_only(scenario, supervision), vectors_too(scenario))
+    )
     if wrong:
         raise table_error(scenario, [("data.test.path", text) for text in wrong])
     return held_out_of_arrays(arrays, samples, supervision)
@@ -58,7 +60,13 @@ def table_error(scenario: Drawing, wrong: Sequence[tuple[str, str]]) -> Scenario
 
 def labels_only(scenario: Drawing, supervision: Supervision) -> bool:
     """Whether y has to hold labels +1/-1 rather than any targets."""
-    return supervision == "cluster" or not scenario.loss.of_any_target
+    loss = scenario.loss
+    return supervision == "cluster" or not (loss.of_any_target or (loss.formulas.classes and scenario.model.ordinary))
+
+
+def vectors_too(scenario: Drawing) -> bool:
+    """Whether targets may be vectors."""
+    return scenario.loss.of_any_target and scenario.model.ordinary
 
 
 def of_arrays(arrays: Arrays, supervision: Supervision) -> Samples:
@@ -95,17 +103,21 @@ def held_out_of_arrays(arrays: Arrays, samples: Samples, supervision: Supervisio
     )
 
 
-def held_out_problems(arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool) -> Iterator[str]:
-    """What is wrong with arrays of held-out samples beside a training set. labels: whether y has to be +1/-1."""
+def held_out_problems(
+    arrays: Arrays, samples: Samples, supervision: Supervision, labels: bool, vectors: bool
+) -> Iterator[str]:
+    """What is wrong with arrays of held-out samples beside a training set. labels, vectors: as in `problems`."""
     # the centres are those of the training set, whatever else the file has
     arrays = {name: array for name, array in arrays.items() if name != "centers"}
     if supervision == "cluster" and "cluster" not in arrays:
         yield 'supervision = "cluster" needs the array cluster, which this table does not have'
     cluster = arrays.pop("cluster", None)
-    found = list(problems(arrays, labels))
+    found = list(problems(arrays, labels, vectors))
     yield from found
     if found:
         return
+    if arrays["y"].shape[1:] != samples.targets.shape[1:]:
+        yield f"y has shape {arrays['y'].shape}, the training targets {samples.targets.shape}"
     count, features = len(arrays["x"]), samples.inputs.shape[1]
     if arrays["x"].shape[1] != features:
         yield f"x has {arrays['x'].shape[1]} features, the training data have {features}"
@@ -138,8 +150,9 @@ def own(array: Floats) -> Floats:
     return np.require(array, requirements=["C", "W"])
 
 
-def problems(arrays: Arrays, labels: bool) -> Iterator[str]:
-    """What is wrong with a table of these arrays. labels: whether y has to hold +1/-1 rather than any targets."""
+def problems(arrays: Arrays, labels: bool, vectors: bool = False) -> Iterator[str]:
+    """What is wrong with a table of these arrays. labels: whether y has to hold +1/-1 rather than any targets. vectors:
+    whether it may be (samples, k)."""
     missing = [name for name in ("x", "y") if name not in arrays]
     if missing:
         yield f"array {' and '.join(missing)} missing; a table needs x (samples, features) and y (samples)"
@@ -148,7 +161,12 @@ def problems(arrays: Arrays, labels: bool) -> Iterator[str]:
     if x.ndim != 2 or 0 in x.shape:
         yield f"x has shape {x.shape}; expected (samples, features), neither of them 0"
         return
-    for name in ("y", "cluster"):
+    if vectors and y.ndim == 2 and y.shape[1] > 1 and len(y) == len(x):
+        if "cluster" in arrays:
+            yield "cluster is given with vectors y; clusters have labels +1/-1 or real targets"
+    elif y.shape != (len(x),):
+        yield f"y has shape {y.shape}, but x has {len(x)} samples; expected ({len(x)},)"
+    for name in ("cluster",):
         if name in arrays and arrays[name].shape != (len(x),):
             yield f"{name} has shape {arrays[name].shape}, but x has {len(x)} samples; expected ({len(x)},)"
     for name, array in arrays.items():

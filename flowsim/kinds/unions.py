@@ -11,10 +11,11 @@ from .data import DATA
 from .inits import INITS
 from .losses import LOSSES
 from .networks import NETWORKS
+from .registry import Registry
 from .section import Section
 
 #: The registries that sections of a scenario are made of.
-SORTS = {"data": DATA, "model": NETWORKS, "init": INITS, "loss": LOSSES}
+SORTS: dict[str, Registry[Any]] = {"data": DATA, "model": NETWORKS, "init": INITS, "loss": LOSSES}
 
 
 def annotation(section: str) -> Any:

@@ -1,8 +1,8 @@
 """From states to named observables."""
 
 from .instant import Instant, Setting
+from .observable import OBSERVABLES, Observable
 from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, QUANTILES, Recorder, Selection, Trajectory, snapshot_indices
-from .registry import OBSERVABLES, Observable
 
 __all__ = [
     "GROWN",

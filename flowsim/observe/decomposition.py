@@ -13,16 +13,12 @@ only the flow's history could tell which is meant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..arrays import Floats
 from ..problem import Reduced
-
-if TYPE_CHECKING:
-    from .instant import Instant
 
 #: Samples whose triangular factor has pivots further apart than this are taken for dependent: beyond it the coefficients
 #: would no longer reassemble a neuron to 1e-8.
@@ -78,18 +74,3 @@ def _one_cluster_each(reduced: Reduced) -> bool:
     cluster, group = reduced.problem.sample_cluster, reduced.representative
     _, first = np.unique(group, return_index=True)
     return bool((cluster >= 0).all() and (cluster == cluster[first][group]).all())
-
-
-def cluster_coefficients(instant: Instant) -> Floats:
-    """lambda (…, m, K)"""
-    decomposition = instant.setting.decomposition
-    assert decomposition is not None
-    combination = decomposition.combination(instant.snapshot.direction, instant.snapshot.log_norm)
-    return combination @ decomposition.cluster.T
-
-
-def noise_coefficients(instant: Instant) -> Floats:
-    """sigma (…, m, n'), for each one of the samples that a reduced sample stands for"""
-    decomposition = instant.setting.decomposition
-    assert decomposition is not None
-    return decomposition.combination(instant.snapshot.direction, instant.snapshot.log_norm) * decomposition.noise

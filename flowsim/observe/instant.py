@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import matmul
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..errors import UsageError
+from ..kinds.layers import forward
+from ..kinds.samples import Samples
 from ..problem import Problem, Reduced
-from ..problem.data import Samples
-from ..problem.networks.layers import forward
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads
 from .decomposition import Decomposition
@@ -88,7 +91,7 @@ class Setting:
     @property
     def underflows(self) -> bool:
         """Whether squared norms at the start are below what a float can hold with its full precision."""
-        return bool(self.problem.weights.log_norm.min() < 0.5 * np.log(TINY))
+        return bool(self.problem.weights.log_norm.min(initial=0.0) < 0.5 * np.log(TINY))
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,51 @@ class Instant:
     snapshot: Snapshot
 
     @property
+    def problem(self) -> Problem:
+        return self.setting.problem
+
+    @property
+    def time(self) -> Floats:
+        """(…)"""
+        return np.asarray(self.snapshot.time)
+
+    @property
+    def direction(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features, divided by exp(log_norm)"""
+        return self._lifted[0]
+
+    @property
+    def bias(self) -> Floats:
+        """(…, m): their bias entries, divided by exp(log_norm)"""
+        return self._lifted[1]
+
+    @property
+    def log_norm(self) -> Floats:
+        """(…, m)"""
+        return self.snapshot.log_norm
+
+    @property
+    def hidden(self) -> Floats:
+        """(…, m, d): weights of the neurons in the original features; what is too small for a float reads 1e-308"""
+        return representable(self.direction, self.log_norm[..., None])
+
+    @property
+    def output_weight(self) -> Floats:
+        """(…, m): v_j, of a network of two layers"""
+        return representable(self.snapshot.output_sign, self.snapshot.output_log)
+
+    @cached_property
+    def each(self) -> tuple[Instant, ...]:
+        """The single instants of many."""
+        return tuple(Instant(self.setting, self.snapshot[index]) for index in range(len(self.snapshot.time)))
+
+    @cached_property
+    def _lifted(self) -> tuple[Floats, Floats]:
+        if self.problem.network is not None:
+            raise UsageError("the network has no neurons, but instant.params, the tree of its parameters")
+        return self.setting.reduced.lift(self.snapshot.direction)
+
+    @property
     def _log_weight(self) -> Floats:
         """(…, m): log of the factor of each neuron's response in the output; 0 where layers are between the two"""
         if self.setting.problem.upper:
@@ -111,6 +159,8 @@ class Instant:
     @cached_property
     def _log_scale(self) -> Floats:
         """(…, 1): log of what outputs are divided by, so that a network of any size has outputs of order 1"""
+        if self.setting.problem.network is not None:
+            return np.zeros((*np.shape(self.snapshot.time), 1))
         top = self._log_weight.max(axis=-1, keepdims=True)
         return np.where(np.isfinite(top), top, 0.0)
 
@@ -118,6 +168,8 @@ class Instant:
     def _pass(self) -> tuple[Floats, Floats]:
         """(outputs (…, k, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
         problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
+        if problem.network is not None:
+            return self._of_network(reduced.inputs), np.zeros((*np.shape(snapshot.time), 0, len(problem.centers)))
         outputs = np.empty((*snapshot.log_norm.shape[:-1], problem.outputs, len(reduced.targets)))
         counts = self.setting.cluster_counts
         active = np.zeros((*snapshot.log_norm.shape, len(counts)))
@@ -154,7 +206,30 @@ class Instant:
     def _sized(self, outputs: Floats) -> Floats:
         """The outputs themselves, (…, n) of a network with a single one"""
         outputs = representable(outputs, self._log_scale[..., None])
-        return outputs if self.setting.problem.loss.classes else outputs[..., 0, :]
+        return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
+
+    def _of_network(self, inputs: Floats) -> Floats:
+        """(…, k, n): outputs of an ordinary network at inputs (n, d)"""
+        from ..kinds.trees import outputs_at  # with JAX, which other networks do without
+
+        network = self.setting.problem.network
+        assert network is not None
+        found = outputs_at(network, self.snapshot.upper, inputs)
+        return found if network.count > 1 else found[..., None, :]
+
+    @property
+    def params(self) -> Any:
+        """Of an ordinary network at a single instant, the tree of its parameters, in NumPy."""
+        network = self.setting.problem.network
+        if network is None:
+            raise UsageError("the network has neurons, and no tree of parameters")
+        return network.tree(self.snapshot.upper)
+
+    def singly(self, value: Callable[[Instant], Any]) -> Floats:
+        """(…, *shape): a value at one instant after the other."""
+        if not np.ndim(self.snapshot.time):
+            return np.asarray(value(self))
+        return np.array([value(single) for single in self.each])
 
     @cached_property
     def outputs(self) -> Floats:
@@ -165,7 +240,9 @@ class Instant:
     def test_outputs(self) -> Floats:
         """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
         inputs = self._test.inputs
-        direction, bias = self.setting.reduced.lift(self.snapshot.direction)
+        if self.setting.problem.network is not None:
+            return self._sized(self._of_network(inputs))
+        direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
             rows = slice(begin, begin + BLOCK)
@@ -202,7 +279,7 @@ class Instant:
     def derivative(self) -> Floats:
         """Of the sample's loss in every output: shaped like these."""
         with np.errstate(over="ignore"):  # the derivative of an exponential loss may truly be infinite
-            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets, np)
+            return self.setting.problem.loss.derivative(self.outputs, self.setting.reduced.targets.T, np)
 
     @property
     def loss_derivative(self) -> Floats:
@@ -235,7 +312,7 @@ class Instant:
 
     def _log_sum(self, outputs: Floats, targets: Floats, weight: Floats) -> Floats:
         """(…): log of the sum of the samples' losses times weight (n,)"""
-        per_sample = self.setting.problem.loss.log_value(outputs, targets, np)
+        per_sample = self.setting.problem.loss.log_value(outputs, targets.T, np)
         top = per_sample.max(axis=-1, keepdims=True)
         shift = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):

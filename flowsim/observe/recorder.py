@@ -14,8 +14,9 @@ from ..errors import UsageError
 from ..scenario import Scenario
 from ..solve import Report, Snapshot
 from ..solve.schedule import Schedule
+from .handed import handed
 from .instant import Instant, Setting
-from .registry import OBSERVABLES, Observable
+from .observable import OBSERVABLES, Observable
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000
@@ -58,7 +59,7 @@ class Selection:
         applicable = {
             name: observable
             for name, observable in OBSERVABLES.items()
-            if observable.applies(setting) and not (observable.group and scenario.is_ensemble)
+            if observable.exists(setting) and not (observable.group and scenario.is_ensemble)
         }
         if observe.variables == "default":
             chosen = [
@@ -80,6 +81,9 @@ class Selection:
             chosen = [applicable[name] for name in observe.variables]
         chosen += [applicable[name] for name in also if name in applicable and applicable[name] not in chosen]
         sizes = _sizes(setting)
+        for observable, shape in handed(scenario.handed.observe, setting) if scenario.handed is not None else ():
+            chosen.append(observable)
+            sizes |= dict(zip(observable.dims, shape, strict=True))
         members, instants = len(scenario.seeds), _instants(scenario)
         summarised = frozenset(
             observable.name
@@ -342,10 +346,10 @@ class Recorder:
             variables={name: np.array(values) for name, values in self._variables.items()},
             numerics={name: np.array(values) for name, values in self._numerics.items()},
             kept_weights=np.array(indices, dtype=np.int64),
-            direction=np.array([direction for direction, *_ in weights]).reshape(-1, neurons, features),
-            bias=np.array([bias for _, bias, *_ in weights]).reshape(-1, neurons),
+            direction=np.array([direction for direction, *_ in weights]).reshape(len(weights), neurons, features),
+            bias=np.array([bias for _, bias, *_ in weights]).reshape(len(weights), neurons),
             upper=tuple(
-                np.array([layers[2 + place] for layers in weights]).reshape(-1, *matrix.shape)
+                np.array([layers[2 + place] for layers in weights]).reshape(len(weights), *matrix.shape)
                 for place, matrix in enumerate(self.setting.problem.upper)
             ),
         )

@@ -9,29 +9,11 @@ import xarray as xr
 from ..evaluate.case import Result, reopened
 from ..evaluate.claim import CLAIMS, Claim, evidence_of, followed, held_against
 from ..evaluate.evidence import Evidence
+from ..kinds.registry import import_modules
 from ..solve.threads import blas_threads
-from . import (
-    allen_zhu_li_2022,
-    allen_zhu_li_2022_linf,
-    allen_zhu_li_2022_perturbations,
-    frei_2022,
-    frei_vardi_2023,
-    li_2025,
-    min_vidal_2025,
-)
 from .relu import distance_up_to_scale, relu_network
 
-for _paper, _claims in (
-    ("allen_zhu_li_2022", allen_zhu_li_2022.CLAIMS),
-    ("allen_zhu_li_2022", allen_zhu_li_2022_linf.CLAIMS),
-    ("allen_zhu_li_2022", allen_zhu_li_2022_perturbations.CLAIMS),
-    ("frei_2022", frei_2022.CLAIMS),
-    ("frei_vardi_2023", frei_vardi_2023.CLAIMS),
-    ("li_2025", li_2025.CLAIMS),
-    ("min_vidal_2025", min_vidal_2025.CLAIMS),
-):
-    for _name, _claim in _claims.items():
-        CLAIMS.register(f"{_paper}.{_name}", _claim)
+import_modules(__name__)
 
 __all__ = [
     "CLAIMS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UsageError
-from ..evaluate.claim import Claim
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.density import measured, perturbations
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import network_of
@@ -67,3 +67,4 @@ CLAIMS = {
         0.5,
     ),
 }
+register_all("allen_zhu_li_2022", CLAIMS)

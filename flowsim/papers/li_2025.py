@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..evaluate.claim import Claim
+from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..observe import Instant
-from ..observe.decomposition import cluster_coefficients, noise_coefficients
+from ..observe.kinds.coefficients import cluster_coefficients, noise_coefficients
 from ..problem import Problem
 from .relu import distance_up_to_scale, relu_network
 
@@ -419,3 +419,4 @@ CLAIMS = {
         observables=("activation_region",),
     ),
 }
+register_all("li_2025", CLAIMS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from ..errors import UsageError
-from ..scenario.explain import nearest
+from ..kinds.names import nearest
 from .source import Source
 from .style import SIZE, new_figure, time_axis
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..kinds.activations import Activation
+from ..kinds.gates import Gates
+from ..kinds.in_memory import Data
+from ..kinds.losses import Loss
+from ..kinds.network import Handed, Network
+from ..kinds.networks import NetworkSection
+from ..kinds.samples import Samples
 from ..scenario import Scenario
-from ..scenario.data import Drawn, SparseCoding
-from ..scenario.model import Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.rules import class_problems
-from .data import SOURCES, Samples
-from .data.given import Data
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
-from .losses import LOSSES, Loss
-from .networks import ACTIVATIONS, Activation
-from .networks.ntk_features import Gates
 from .weights import Weights
 
 
@@ -42,6 +42,7 @@ class Problem:
     square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
     cubic_decay: float = 0.0
     gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
+    network: Network | None = None  # an ordinary one, which has no neurons; its trained arrays are `upper`
 
     def __repr__(self) -> str:
         samples, features = self.inputs.shape
@@ -57,7 +58,8 @@ class Problem:
 
     @property
     def targets(self) -> Floats:
-        """(n,): what is trained on: labels +1/-1 or real targets, label noise included, or indices of clusters"""
+        """(n,): what is trained on: labels +1/-1 or real targets, label noise included, or indices of clusters; (n, k) of
+        vectors"""
         return self.samples.targets
 
     @property
@@ -123,7 +125,7 @@ class Problem:
     @property
     def upper(self) -> tuple[Floats, ...]:
         """Of a network of any depth (`mlp`), W_l(0) of the layers above the first, (m_l, m_(l-1)), biases in a last column;
-        () of two-layer networks."""
+        of an ordinary network all its trained arrays; () of two-layer networks."""
         return self.weights.upper
 
     @property
@@ -134,16 +136,21 @@ class Problem:
     @property
     def outputs(self) -> int:
         """k: how many outputs the network has"""
+        if self.network is not None:
+            return self.network.count
         return len(self.samples.centers) if self.loss.classes else 1
 
     @property
     def neuron_output(self) -> Integers:
         """(m,): the output that each neuron is part of; as many neurons for each, in order"""
-        return np.arange(len(self.weights.log_norm)) * self.outputs // len(self.weights.log_norm)
+        return np.arange(len(self.weights.log_norm)) * self.outputs // max(len(self.weights.log_norm), 1)
 
     @property
     def total_degree(self) -> float:
         """L: the output's degree of homogeneity in what is trained; of tanh, that of small neurons."""
+        if self.network is not None:
+            assert self.network.degree is not None, "this network is not homogeneous"
+            return self.network.degree
         return self.activation.homogeneity + self.trained_output
 
     @property
@@ -178,49 +185,62 @@ def build(
         scenario = with_given(scenario, data, init).validated()
     _check_memory(scenario)
     known = sibling.samples if sibling is not None else None
-    samples = SOURCES[scenario.data.kind](scenario, known)
+    samples = scenario.data.draw(scenario, known)
     test = held_out(scenario, samples, known)
     if test is not samples.test:
         samples = replace(samples, test=test)
-    loss = LOSSES[scenario.loss.kind]
-    if loss.classes and isinstance(scenario.model, TwoLayer):
-        problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
+    model, loss = scenario.model, scenario.loss.formulas
+    handed = model.network(scenario, samples) if model.ordinary else None
+    if samples.targets.ndim == 2:
+        loss = loss.of_vectors()
+    if handed is not None:
+        _check_outputs(scenario, handed.network, samples, loss)
+    if loss.classes and model.own_outputs:
+        problems = [("model.width", problem) for problem in class_problems(len(samples.centers), model.neurons)]
         if problems:
             raise scenario.error(*problems)
     count = len(samples.targets)
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
     return Problem(
         samples=samples,
-        weights=draw(scenario, samples),
-        activation=ACTIVATIONS[scenario.model.activation](scenario.model),
+        weights=draw(scenario, samples) if handed is None else _start(scenario, handed, samples),
+        activation=model.formulas,
         loss=loss,
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
-        bias=scenario.model.bias,
-        trained_output=scenario.model.output == "trained",
+        bias=model.bias,
+        trained_output=model.output == "trained",
         square_decay=scenario.loss.regularizer.square,
         cubic_decay=scenario.loss.regularizer.cubic,
-        gates=_gates(scenario, samples),
+        gates=model.draw_gates(samples.inputs.shape[1], scenario.single_seed),
+        network=None if handed is None else handed.network,
     )
 
 
-def _gates(scenario: Scenario, samples: Samples) -> Gates | None:
-    model = scenario.model
-    if not isinstance(model, NtkFeatures):
-        return None
-    return Gates.draw(model, samples.inputs.shape[1], scenario.single_seed)
+def _start(scenario: Scenario, handed: Handed, samples: Samples) -> Weights:
+    """The trained arrays of an ordinary network at time 0."""
+    return Weights.of_tree(samples.inputs.shape[1], handed.start(scenario.single_seed))
+
+
+def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss: Loss) -> None:
+    """Raise ScenarioError where a network's outputs and the targets do not go together."""
+    count, targets = network.count, samples.targets
+    wanted = targets.shape[1] if targets.ndim == 2 else 1
+    if loss.classes:
+        classes = targets.ndim == 1 and bool(np.isin(targets, np.arange(count)).all())
+        if count < 2 or not classes:
+            wrong = (
+                f"the network has {count} outputs, so targets have to be classes from 0 to {count - 1}, of at least two"
+            )
+            raise scenario.error(("loss.kind", wrong))
+    elif count != wanted:
+        raise scenario.error(("model.kind", f"the network has {count} outputs, and the targets have {wanted} entries"))
 
 
 def _check_memory(scenario: Scenario) -> None:
     """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
-    data, neurons = scenario.data, scenario.model.neurons
-    if not isinstance(data, Drawn | SparseCoding):
-        return
-    sizes = {
-        "data.samples": data.samples * data.dimension,
-        f"model.{_width_key(scenario.model)}": neurons * data.dimension,
-    }
-    if data.test is not None and data.test.samples is not None:
-        sizes["data.test.samples"] = data.test.samples * data.dimension
+    sizes = dict(scenario.data.entries())
+    if sizes and (dimension := getattr(scenario.data, "dimension", 0)):
+        sizes[f"model.{_width_key(scenario.model)}"] = scenario.model.neurons * dimension
     available = _physical_memory()
     too_large = [
         (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
@@ -231,8 +251,8 @@ def _check_memory(scenario: Scenario) -> None:
         raise scenario.error(*too_large)
 
 
-def _width_key(model: Model) -> str:
-    return "widths" if isinstance(model, Mlp) and model.widths is not None else "width"
+def _width_key(model: NetworkSection) -> str:
+    return "widths" if getattr(model, "widths", None) is not None else "width"
 
 
 def _physical_memory() -> float:

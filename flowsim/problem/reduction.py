@@ -113,7 +113,9 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True, siblin
     if known is not None:
         representative = known.representative
     else:
-        representative = _equal_samples(inputs, targets) if merge else np.arange(len(targets), dtype=np.int64)
+        vectors = targets.ndim > 1
+        alone = np.arange(len(targets), dtype=np.int64)
+        representative = _equal_samples(inputs, targets) if merge and not vectors else alone
     _, first = np.unique(representative, return_index=True)
     if len(first) < len(targets):
         weight = np.bincount(representative, weights=weight).astype(float)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats
 from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
+from ..problem import Problem
 from ..scenario import Scenario
 from ..solve import Snapshot
 from ..solve.integrator import Flown
@@ -59,8 +60,8 @@ class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
     where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
     name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. outcomes: of
-    every member. there (members,): which have been put; the arrays of others hold anything. Members may be put by several
-    threads at once.
+    every member. there (members,): which have been put; the arrays of others hold anything. leaves: the names of an
+    ordinary network's arrays. Members may be put by several threads at once.
     """
 
     trajectory: Trajectory
@@ -68,6 +69,7 @@ class Gathered:
     known: dict[str, NDArray[Any]]
     outcomes: list[Outcome]
     there: Booleans
+    leaves: tuple[str, ...] = ()
     writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
@@ -82,6 +84,7 @@ class Gathered:
             kept_weights=np.array(slots, dtype=np.int64),
             direction=_nothing(members, len(slots), *shape),
             bias=_nothing(members, len(slots), shape[0]),
+            upper=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.upper),
         )
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
@@ -92,7 +95,9 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_))
+        network = setting.problem.network
+        leaves = tuple(leaf.name for leaf in network.leaves) if network is not None else ()
+        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_), leaves)
 
     def put(self, member: int, setting: Setting, selection: Selection, flown: Flown) -> None:
         """Fill in a member's arrays: what is observed of the instants it reached, and of where it stopped."""
@@ -118,6 +123,8 @@ class Gathered:
             if len(mine.kept_weights):
                 filled = [*there, len(slots)]
                 mine.direction[member, filled], mine.bias[member, filled] = weights
+                for array, kept, last_one in zip(mine.upper, flown.snapshot.upper, flown.last.upper, strict=True):
+                    array[member, filled] = np.concatenate([kept[slots[there]], last_one[None]])
             for name, values in layout.coordinates(setting).items():
                 if _by_member(self.known[name], name):
                     self.known[name][member] = values
@@ -146,8 +153,8 @@ class Gathered:
             status = Status(str(name), str(cause), exit_code=int(code))
             self.outcomes[member] = Outcome(status, float(stop_time), str(engine), str(solver), str(coordinates))
 
-    def groups(self, bias: bool) -> dict[str, xr.Dataset]:
-        """The root group of the result, and `final` and `numerics`; bias: whether neurons have one."""
+    def groups(self, problem: Problem) -> dict[str, xr.Dataset]:
+        """The root group of the result, and `final` and `numerics`; problem: of any of the members."""
         with self.writing:
             for member in np.flatnonzero(~self.there).tolist():
                 self._clear(member)
@@ -157,7 +164,7 @@ class Gathered:
             name: ("seed", values, {"long_name": MEMBERS[name], "units": "1"}) for name, values in facts.items()
         }
         return {
-            "/": layout.root(self.trajectory, self.known, bias),
+            "/": layout.root(self.trajectory, self.known, problem),
             "/final": layout.final(self.final, self.known),
             "/numerics": counts.assign(of_members),
         }
@@ -167,6 +174,7 @@ class Gathered:
         mine = self.trajectory
         yield from mine.variables.items()
         yield from (("direction", mine.direction), ("bias_weight", mine.bias))
+        yield from zip(self.leaves, mine.upper, strict=True)
         yield from ((f"numerics/{name}", values) for name, values in mine.numerics.items())
         yield from ((f"final/{name}", values) for name, values in self.final.items())
         yield from (

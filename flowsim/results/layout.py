@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import Integers
+from ..kinds.network import Network
 from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
 from ..problem import Problem
 from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
@@ -47,7 +48,8 @@ INIT = {
     "output_sign": "sign of the output weight at time 0",
     "output_log": "natural log of the output weight's size at time 0",
 }
-GROUPS = {observable.group for observable in OBSERVABLES.values()} - {""}
+#: The attribute that says which of the trained arrays of an ordinary network a variable is.
+LEAF = "leaf"
 #: Dimensions of all these; what differs between the members of an ensemble has `seed` before them.
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "seed": ("seed",),
@@ -75,6 +77,8 @@ def coordinates(setting: Setting) -> dict[str, Any]:
     """What does not change along a trajectory, as arrays."""
     problem = setting.problem
     known: dict[str, Any] = {"label": problem.label, "sample_cluster": problem.sample_cluster}
+    if problem.targets.ndim == 2:
+        del known["label"]  # a vector for each sample
     if not problem.upper:
         known["neuron_sign"] = problem.weights.output_sign.astype(np.int8)
         if problem.loss.classes:
@@ -88,11 +92,11 @@ def coordinates(setting: Setting) -> dict[str, Any]:
     return known
 
 
-def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dataset:
+def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> xr.Dataset:
     """The trajectory with its coordinates.
 
     known: as `coordinates` gives them. Of an ensemble they have `seed` too, and what differs between the members, the
-    trajectory's arrays included, has a leading axis over them. bias: whether neurons have one.
+    trajectory's arrays included, has a leading axis over them. problem: of any of them.
     """
     variables = _observed(_in_group(trajectory, ""), known, ("seed", "time") if "seed" in known else ("time",))
     found = {**known, "time": trajectory.time, "quantile": np.array(QUANTILES)}
@@ -102,10 +106,13 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], bias: bool) -> xr.Dat
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
         if trajectory.log10_time is not None:
             found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
-        variables["direction"] = _named("direction", trajectory.direction)
-        if bias:
-            variables["bias_weight"] = _named("bias_weight", trajectory.bias)
-        variables |= _layers(trajectory.upper, bias)
+        if problem.network is not None:
+            variables |= leaves(problem.network, trajectory.upper, ("snapshot",))
+        else:
+            variables["direction"] = _named("direction", trajectory.direction)
+            if problem.bias:
+                variables["bias_weight"] = _named("bias_weight", trajectory.bias)
+            variables |= _layers(trajectory.upper, problem.bias)
     dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
@@ -125,14 +132,30 @@ def _layers(upper: Sequence[Any], bias: bool) -> dict[str, xr.Variable]:
     return variables
 
 
+def leaves(network: Network, arrays: Sequence[Any], over: tuple[str, ...]) -> dict[str, xr.Variable]:
+    """The trained arrays of an ordinary network by their names, each along dimensions of its own; before these, what the
+    arrays are over, and of an ensemble `seed`."""
+    variables = {}
+    for place, (leaf, array) in enumerate(zip(network.leaves, arrays, strict=True)):
+        own = tuple(f"{leaf.name}_{axis}" for axis in range(len(leaf.shape)))
+        lead = ("seed",) if array.ndim > len(own) + len(over) else ()
+        variables[leaf.name] = _variable((*lead, *over, *own), array, f"trained array {leaf.name}")
+        variables[leaf.name].attrs[LEAF] = place
+    return variables
+
+
 def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
-    """The layers above the first as a trajectory holds them: the inverse of what `root` makes of them."""
+    """The layers above the first, or all arrays of an ordinary network, as a trajectory holds them: the inverse of what
+    `root` makes of them."""
+    found = [variable for variable in dataset.data_vars.values() if LEAF in variable.attrs]
+    if found:
+        return tuple(variable.values for variable in sorted(found, key=lambda variable: int(variable.attrs[LEAF])))
     return layers_of(dataset)
 
 
 def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
     """The observables that have a group of their own, by its path."""
-    names = {OBSERVABLES[_plain(name)].group for name in trajectory.variables} - {""}
+    names = {_group(name) for name in trajectory.variables} - {""}
     return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
 
 
@@ -186,7 +209,7 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
         return xr.Dataset(variables)
     if not scenario.is_ensemble or scenario.data.kind == "table":
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
-        variables["y"] = _variable(("row",), problem.label, COORDINATES["label"])
+        variables["y"] = _variable(("row", "target")[: problem.label.ndim], problem.label, COORDINATES["label"])
         if len(problem.centers):
             variables["cluster"] = _variable(("row",), problem.sample_cluster, COORDINATES["sample_cluster"])
     if len(problem.centers):
@@ -200,6 +223,8 @@ def init(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
         return None
     dims: dict[str, tuple[str, ...]] = {"hidden_direction": ("neuron", "feature")}
     arrays = scenario.arrays("init") or problem.weights.arrays()
+    if problem.network is not None:
+        return xr.Dataset(leaves(problem.network, [arrays[leaf.name] for leaf in problem.network.leaves], ()))
     for layer, _ in enumerate(layers_of(arrays), start=2):
         here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
         dims |= {LAYER_WEIGHT.format(layer): (here, below), LAYER_BIAS.format(layer): (here,)}
@@ -218,7 +243,9 @@ def _held_out(scenario: Scenario, problem: Problem) -> dict[str, xr.Variable]:
         return {}
     variables = {
         "test_x": _variable(("test_row", "feature"), test.inputs, "features of the held-out sample"),
-        "test_y": _variable(("test_row",), test.label, "label or target of the held-out sample"),
+        "test_y": _variable(
+            ("test_row", "target")[: test.label.ndim], test.label, "label or target of the held-out sample"
+        ),
     }
     if bool((test.sample_cluster >= 0).all()):
         variables["test_cluster"] = _variable(("test_row",), test.sample_cluster, "cluster of the held-out sample")
@@ -230,22 +257,28 @@ def snapshot_index(dataset: xr.Dataset) -> Integers:
     return kept_at(dataset)
 
 
+def observed_groups() -> set[str]:
+    """The groups that observables have of their own."""
+    return {observable.group for observable in OBSERVABLES.values()} - {""}
+
+
 def trajectory_of(tree: xr.DataTree) -> Trajectory:
     """The trajectory that a result holds: the inverse of `root` and `numerics`."""
     dataset = tree.to_dataset()
     time = dataset["time"].values
     log10_time = dataset["log10_time"].values if "log10_time" in dataset.coords else None
     kept_weights = snapshot_index(dataset)
-    neurons, features = dataset.sizes["neuron"], dataset.sizes.get("feature", 0)
+    neurons, features = dataset.sizes.get("neuron", 0), dataset.sizes.get("feature", 0)
     none = np.zeros((len(kept_weights), neurons))
+    observed = (tree.children[group].to_dataset() for group in observed_groups() & tree.children.keys())
     return Trajectory(
         time=time,
         log10_time=log10_time,
         variables={
             str(name): array.values
-            for found in (dataset, *(tree.children[group].to_dataset() for group in GROUPS & tree.children.keys()))
+            for found in (dataset, *observed)
             for name, array in found.data_vars.items()
-            if name not in WEIGHTS and _plain(str(name)) in OBSERVABLES
+            if name not in WEIGHTS and array.dims[:1] == ("time",)
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=kept_weights,
@@ -269,6 +302,10 @@ def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tupl
     quantiles = ("cluster", "quantile") if "cluster_label" in known else ("quantile",)
     found = {}
     for name, values in variables.items():
+        if _plain(name) not in OBSERVABLES:
+            own = tuple(f"{name}_{axis}" for axis in range(values.ndim - len(over)))
+            found[name] = _variable((*over, *own), values, f"{name}, a function of the parameters that was handed over")
+            continue
         observable = OBSERVABLES[_plain(name)]
         dims, long_name = observable.dims, observable.long_name
         if name != observable.name:
@@ -278,7 +315,11 @@ def _observed(variables: Mapping[str, Any], known: Mapping[str, Any], over: tupl
 
 
 def _in_group(trajectory: Trajectory, group: str) -> dict[str, Any]:
-    return {name: values for name, values in trajectory.variables.items() if OBSERVABLES[_plain(name)].group == group}
+    return {name: values for name, values in trajectory.variables.items() if _group(name) == group}
+
+
+def _group(name: str) -> str:
+    return OBSERVABLES[_plain(name)].group if _plain(name) in OBSERVABLES else ""
 
 
 def _plain(name: str) -> str:

@@ -13,15 +13,19 @@ from .layout import snapshot_index, upper_of
 
 def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
     """The instants of a trajectory whose weights were kept, as many. Raises UsageError where there are none."""
-    for name in ("direction", "log_norm"):
+    network = setting.problem.network
+    for name in [leaf.name for leaf in network.leaves] if network is not None else ("direction", "log_norm"):
         if name not in trajectory:
             raise UsageError(f"the weights were not kept ({name} is missing; see observe.snapshots)")
-    index = snapshot_index(trajectory)
+    index, upper = snapshot_index(trajectory), upper_of(trajectory)
+    if network is not None:
+        none = np.zeros((len(index), 0))
+        features = np.zeros((*none.shape, setting.problem.inputs.shape[1]))
+        return Snapshot(trajectory["snapshot"].values, features, none, none, none, upper=upper)
     start = setting.problem.weights
     shape = (len(index), len(start.output_log))
     bias = trajectory["bias_weight"].values if "bias_weight" in trajectory else np.zeros(shape)
     sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-    upper = upper_of(trajectory)
     if setting.problem.trained_output and not upper:
         if "output_weight" not in trajectory:
             raise UsageError("the weights were not kept (output_weight is missing)")

@@ -163,7 +163,7 @@ def execute(
 
 def _result(ensemble: Ensemble, status: Status) -> xr.DataTree:
     scenario, problem = ensemble.scenario, ensemble.first.problem
-    groups = ensemble.gathered.groups(problem.bias)
+    groups = ensemble.gathered.groups(problem)
     root, seconds = layout.with_iterations(groups["/"], scenario), ensemble.seconds
     groups["/"] = root
     root.attrs = attributes(scenario, _common_plan(ensemble), status, seconds, ensemble.compile_seconds)

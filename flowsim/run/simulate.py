@@ -96,7 +96,7 @@ def _result(prepared: Prepared, stages: Stages, status: Status) -> xr.DataTree:
     """All but what is evaluated, and where the run has not reached its end, what it goes on from."""
     trajectory = stages.trajectory(complete=status.exit_code == 0)
     known, names = layout.coordinates(prepared.setting), stages.names(len(trajectory.time))
-    root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem.bias)
+    root = layout.root(trajectory, known if names is None else {**known, "stage": names}, prepared.problem)
     root = layout.with_iterations(root, prepared.scenario, trajectory.numerics["steps"])
     clock = stages.report.loss_clock_from
     root.attrs = attributes(prepared.scenario, prepared.plan, status, stages.run.seconds, stages.compile_seconds, clock)

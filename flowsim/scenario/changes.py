@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError
+from ..kinds.names import nearest
 from ..kinds.section import Section, written
-from .explain import Problem, nearest, problems_in, section_of, variants_at, words
+from .explain import Problem, problems_in, section_of, variants_at, words
 from .scenario import Scenario
 from .source import KeyPath, path_of
 

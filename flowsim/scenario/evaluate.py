@@ -7,60 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from ..kinds.names import NameOf
 from ..kinds.section import Broken, Count, NonNegative, Section, as_tuple, refuse
+from ..kinds.sorts import CLAIMS
 
-Name = Literal[
-    "allen_zhu_li_2022",
-    "allen_zhu_li_2022.figure_12",
-    "allen_zhu_li_2022.lemma_e_2",
-    "allen_zhu_li_2022.purification",
-    "allen_zhu_li_2022.section_6_2",
-    "allen_zhu_li_2022.theorem_5_1",
-    "allen_zhu_li_2022.theorem_5_2",
-    "allen_zhu_li_2022.theorem_5_3",
-    "allen_zhu_li_2022.theorem_5_4",
-    "allen_zhu_li_2022.theorem_5_6",
-    "allen_zhu_li_2022.theorem_c_1",
-    "frei_2022",
-    "frei_2022.condition_4_7",
-    "frei_2022.condition_4_8",
-    "frei_2022.lemma_4_1",
-    "frei_2022.lemma_4_2",
-    "frei_2022.lemma_4_10",
-    "frei_2022.proposition_3_2",
-    "frei_2022.theorem_3_1",
-    "frei_vardi_2023",
-    "frei_vardi_2023.assumption_2_2",
-    "frei_vardi_2023.lemma_2_1",
-    "frei_vardi_2023.theorem_2_1",
-    "frei_vardi_2023.theorem_3_1",
-    "frei_vardi_2023.theorem_4_1",
-    "frei_vardi_2023.theorem_4_2",
-    "li_2025",
-    "li_2025.lemma_5_1",
-    "li_2025.lemma_5_2",
-    "li_2025.lemma_5_3",
-    "li_2025.lemma_5_5",
-    "li_2025.lemma_c_5",
-    "li_2025.proposition_4_8",
-    "li_2025.theorem_4_5",
-    "li_2025.theorem_4_6",
-    "li_2025.theorem_4_7",
-    "min_vidal_2025",
-    "min_vidal_2025.assumption_2",
-    "min_vidal_2025.corollary_1",
-    "min_vidal_2025.lemma_4",
-    "min_vidal_2025.lemma_7",
-    "min_vidal_2025.lemma_8",
-    "min_vidal_2025.lemma_13",
-    "min_vidal_2025.lemma_16",
-    "min_vidal_2025.lemma_17",
-    "min_vidal_2025.proposition_1",
-    "min_vidal_2025.proposition_2",
-    "min_vidal_2025.proposition_3",
-    "min_vidal_2025.proposition_4",
-    "min_vidal_2025.theorem_1",
-]
+Name = Annotated[str, NameOf(CLAIMS)]
 
 
 class Distance(Section):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -11,9 +10,10 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from ..errors import Issue
+from ..kinds.names import closest, nearest
 from ..kinds.section import Section
 from .files import missing_files
-from .scenario import DEFAULT_TAGS, Scenario
+from .scenario import Scenario
 from .source import KeyPath, Source, path_of
 
 
@@ -90,7 +90,7 @@ def _meant(path: KeyPath, raw: dict[str, Any]) -> KeyPath:
         table = table.get(part, {}) if isinstance(table, dict) else {}
     chosen, _ = _sections_at(path[:-1])
     names = [name for section in chosen for name in section.model_fields if name not in table]
-    close = _closest(str(path[-1]), names) if path else None
+    close = closest(str(path[-1]), names) if path else None
     return (*path[:-1], close) if close else path
 
 
@@ -105,16 +105,6 @@ def _without(raw: dict[str, Any], paths: set[KeyPath]) -> dict[str, Any]:
         if names and isinstance(table, dict):
             table.pop(names[-1], None)
     return kept
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """`did you mean "x"? ` for the option closest to the word, or nothing."""
-    close = _closest(word, options)
-    return f'did you mean "{close}"? ' if close else ""
-
-
-def _closest(word: str, options: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(word, list(options), n=1, cutoff=0.6)), None)
 
 
 def _dotted(path: KeyPath) -> str:
@@ -246,10 +236,8 @@ def _models_in(annotation: Any) -> list[type[Section]]:
 
 
 def _tag_of(section: type[Section]) -> tuple[str, str]:
-    for tag, _ in DEFAULT_TAGS.values():
-        options = get_args(section.model_fields[tag].annotation) if tag in section.model_fields else ()
-        if tag != "kind" and len(options) == 1:
-            return tag, options[0]
+    if section.TAG:
+        return section.TAG, get_args(section.model_fields[section.TAG].annotation)[0]
     kind = _kind_of(section)
     return ("kind", kind) if kind else ("", "")
 

@@ -7,57 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from ..kinds.names import NameOf
 from ..kinds.section import Broken, NonNegative, Section, as_tuple, refuse
+from ..kinds.sorts import OBSERVABLES
 
-Name = Literal[
-    "cosine",
-    "log_norm",
-    "output_weight",
-    "log_output_weight",
-    "loss",
-    "log10_loss",
-    "test_loss",
-    "log10_test_loss",
-    "accuracy",
-    "test_accuracy",
-    "clean_accuracy",
-    "noisy_accuracy",
-    "binary_accuracy",
-    "binary_accuracy_outputs",
-    "margin",
-    "loss_derivative",
-    "cluster_mass",
-    "log_cluster_mass",
-    "void_mass",
-    "log_void_mass",
-    "active_fraction",
-    "sliding_pairs",
-    "gate",
-    "balance_drift",
-    "cluster_coefficient",
-    "noise_coefficient",
-    "margin_gap",
-    "loss_derivative_ratio",
-    "activation_region",
-    "feature_change",
-    "neuron_alignment",
-    "almost_orthogonality",
-    "feature_coefficient",
-    "pure_part",
-    "dense_mixture",
-    "dense_ratio",
-    "winners_kept",
-    "initial_cosine",
-    "active_share",
-    "normalised_margin",
-    "smoothed_margin",
-    "gradient_cosine",
-    "kkt_epsilon",
-    "kkt_delta",
-    "kkt_residual",
-    "support",
-    "multiplier",
-]
+Name = Annotated[str, NameOf(OBSERVABLES)]
 
 
 class Observe(Section):

@@ -7,14 +7,17 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, TypeAdapter, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.activations import ACTIVATIONS
 from ..kinds.data import DataSection
 from ..kinds.inits import InitSection
 from ..kinds.losses import LossSection
+from ..kinds.network import Handed
 from ..kinds.networks import NetworkSection
 from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
 from ..kinds.unions import SORTS, annotation
@@ -28,7 +31,7 @@ from .rules import broken
 from .source import PYTHON, Source, path_of
 from .sweep import Sweep
 
-#: Discriminators that a scenario may leave out, with the value they then have; that of a network's activation goes with
+#: Tags that a scenario may leave out, with the value they then have; that of a network's activation goes with
 #: the kind "two_layer" alone.
 DEFAULT_TAGS = {
     "data": ("kind", "gaussian_mixture"),
@@ -129,8 +132,8 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        if self.model.gated:
-            return False  # gates see all of the features
+        if self.model.gated or self.model.ordinary:
+            return False  # gates, and functions, see all of the features
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
         return all(flow.reduce for flow in flows) and not moved
@@ -185,7 +188,7 @@ class Scenario(Section):
         """The source where it says the same values; that of a scenario without text where this is a copy with others."""
         if self._is_as_read():
             return self.source
-        return Source(name=PYTHON, folder=self.source.folder, arrays=self.source.arrays)
+        return Source(name=PYTHON, folder=self.source.folder, arrays=self.source.arrays, handed=self.source.handed)
 
     @property
     def source_text(self) -> str:
@@ -227,6 +230,18 @@ class Scenario(Section):
         text = "".join((self.to_toml(), *(f"{name} {digest}\n" for name, digest in self._in_memory().items())))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def named_files(self) -> dict[str, str]:
+        """The files that the scenario reads, as it names them, by the keys that do."""
+        test = self.data.test
+        named = {f"data.{self.data.file_key}": self.data.file, "init.path": self.init.file}
+        named["data.test.path"] = test.path if test is not None else None
+        return {key: file for key, file in named.items() if file}
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The same, relative paths starting in the scenario's folder."""
+        return {key: self.source.folder / file for key, file in self.named_files().items()}
+
     def arrays(self, name: str) -> Mapping[str, Any] | None:
         """What the section of this name has with it in place of a file, name -> array; None where it reads the file."""
         held = self._source.held(name, getattr(self, name))
@@ -240,6 +255,17 @@ class Scenario(Section):
         """The same with what stands for sections, also for those of a copy yet to be made."""
         scenario = self.model_copy()
         scenario._source = replace(self._source, arrays={**self._source.arrays, **arrays})
+        return scenario
+
+    @property
+    def handed(self) -> Handed | None:
+        """The network that Python has handed over."""
+        return self._source.handed
+
+    def with_network(self, handed: Handed) -> Scenario:
+        """The same with a network of Python's."""
+        scenario = self.model_copy()
+        scenario._source = replace(self._source, handed=handed)
         return scenario
 
     def _in_memory(self) -> dict[str, str]:
@@ -342,13 +368,15 @@ def join() -> None:
     """Let the sections be of the kinds that are registered now, those of plugins among them."""
     for name in SORTS:
         tag, default = DEFAULT_TAGS[name]
-        kinds = annotation(name)
-        field = Scenario.model_fields[name]
-        field.annotation, field.discriminator = kinds, "kind" if name == "model" else tag
-        field.default = TypeAdapter(kinds).validate_python({tag: default})
+        outer = {"kind": TWO_LAYER} if name == "model" else {}
+        discriminator = next(iter({**outer, tag: default}))
+        field, kinds = Scenario.model_fields[name], annotation(name)
+        field.annotation, field.discriminator = kinds, discriminator
+        one_of_them: Any = Annotated[kinds, Field(discriminator=discriminator)]
+        field.default = TypeAdapter(one_of_them).validate_python({**outer, tag: default})
     Scenario.model_rebuild(force=True)
 
 
 join()
-for registry in (*SORTS.values(), ACTIVATIONS):
-    registry.watch(join)
+for _registry in (*SORTS.values(), ACTIVATIONS):
+    _registry.watch(join)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from ..errors import UsageError
-from .explain import nearest
+from ..kinds.names import nearest
 
 #: In a wheel the scenarios lie inside the package, in a checkout beside it.
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..kinds.network import Handed
 from .arrays import Attached, outside
 
 #: What messages call a scenario that no file holds.
@@ -27,7 +28,7 @@ class Source:
     """text: TOML with its comments, changes included; "" where there is none. values: the same as plain values, or those
     that were given from Python. name: how messages call it. folder: what relative paths start from. lines: key path ->
     line. changed: key path -> what set it in place of the file, such as ``--set``. arrays: section -> what it has in place
-    of a file."""
+    of a file. handed: the network, where Python has handed over its function."""
 
     text: str = ""
     name: str = ""
@@ -36,6 +37,7 @@ class Source:
     changed: Mapping[KeyPath, str] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, Attached] = field(default_factory=dict)
+    handed: Handed | None = None
 
     def held(self, name: str, section: Any) -> Attached | None:
         """What the section of this name has in place of what it would read."""

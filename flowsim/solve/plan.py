@@ -11,15 +11,12 @@ import numpy as np
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
-from ..scenario.model import SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
-#: The losses that a flow can drive to 0 forever.
-ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
@@ -70,7 +67,9 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
-        ("cartesian", "rows of several layers have no polar form") if problem.upper else _coordinates(problem)
+        ("cartesian", "only neurons with an output weight each have a polar form")
+        if problem.upper
+        else _coordinates(problem)
     )
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
@@ -109,19 +108,21 @@ def reading(scenario: Scenario, clock: str) -> str:
 
 
 def _clock(scenario: Scenario) -> tuple[str, str]:
-    flow, loss = scenario.flow, scenario.loss.kind
+    flow, model = scenario.flow, scenario.model
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
-    if scenario.model.kind == "mlp":
+    if model.ordinary and model.output_degree is None:
+        return "time", "the one for networks that are not known to be homogeneous"
+    if model.hidden_widths:
         return "time", "the one for networks of several layers"
     if isinstance(flow, Stage):
         return "time", "the one for stages"
-    if isinstance(scenario.model, SymmetricRelu):
+    if model.common_threshold is not None:
         return "time", "the one for thresholds that change with time"
     if scenario.loss.regularizer.used:
         return "time", "a loss with a regularizer has no limit at infinity"
-    if loss not in ENDLESS:
-        return "time", f"{loss} loss has no limit at infinity"
+    if not scenario.loss.formulas.endless:
+        return "time", f"{scenario.loss.kind} loss has no limit at infinity"
     late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
     if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
@@ -163,11 +164,13 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     """What "auto" means for this problem."""
     flow, activation = scenario.flow, reduced.problem.activation
+    if reduced.problem.network is not None:
+        return "diffrax", "the one with networks that are functions of JAX"
     if reduced.problem.upper:
         return "diffrax", "the one with networks of several layers"
     if reduced.problem.gates is not None:
         return "diffrax", "the one with features of a tangent kernel"
-    if isinstance(scenario.model, SymmetricRelu):
+    if scenario.model.common_threshold is not None:
         return "numba", "the one with thresholds that change with time"
     if isinstance(flow, Stage) and flow.attack is not None:
         return "numba", "the one with attacks"
@@ -195,6 +198,8 @@ def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]
         return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
+    if problem.network is not None:
+        return "tsit5", "whether the field is smooth is not known"
     if engine == "diffrax":
         return "dopri8", "the field is smooth"
     if rtol >= HIGH_ORDER_RTOL:
@@ -263,7 +268,7 @@ def _check_aligns(scenario: Scenario, reduced: Reduced) -> None:
 
 def _underflows(problem: Problem) -> bool:
     """Whether Cartesian weights are too small."""
-    return problem.trained_output and bool(problem.weights.log_norm.min() < np.log(SMALLEST_CARTESIAN))
+    return problem.trained_output and bool(problem.weights.log_norm.min(initial=0.0) < np.log(SMALLEST_CARTESIAN))
 
 
 def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str]:

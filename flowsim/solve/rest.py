@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
+from ..kinds.network import Network, unit_sizes
 from ..problem import Reduced
 from ..scenario import Scenario
 from .goals import Watch
-from .plan import ENDLESS
 from .snapshot import Snapshot
 
 #: It is not asked before the fastest neuron would at first have moved by so many times its size.
@@ -31,6 +31,10 @@ NEARER = 0.1
 FIRST_MOTION = 1e-3
 #: A change of an output weight counts relative to the weight, but to no less than this part of its neuron's norm.
 OUTPUT_FLOOR = 1e-3
+
+#: How many of the arrays that are looked back at are of the neurons.
+OF_NEURONS = 4
+NOT_SAVED = ("rtol", "settled", "look", "target", "network")
 
 AT_REST = "the flow came to rest"
 TURNED = "the neurons hardly turn any more"
@@ -67,6 +71,7 @@ class Rest:
     angle: float = math.inf
     look: tuple[Floats, ...] = ()
     target: Target | None = None
+    network: Network | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, reduced: Reduced, first_step: float) -> Rest | None:
@@ -75,7 +80,7 @@ class Rest:
         if flow.descends or flow.until.time is not None or set(flow.until.goals) == {"steps"}:
             return None
         soon = A_WHILE * first_step / FIRST_MOTION
-        return cls(flow.rtol, soon, next_turn=soon, target=_target(scenario, reduced))
+        return cls(flow.rtol, soon, next_turn=soon, target=_target(scenario, reduced), network=reduced.problem.network)
 
     def note(self, snapshot: Snapshot, log_loss: float, by_loss: bool) -> None:
         """Look at an instant, later than those before it. by_loss: whether the loss clock runs, on which the engine itself
@@ -89,11 +94,20 @@ class Rest:
             return
         look = _arrays(snapshot)
         if self.look:
-            fallen, moved = self.log_loss - self.smallest, _motion(self.look, look)
+            fallen, moved = self.log_loss - self.smallest, self._motion(self.look, look)
             still = fallen < SETTLED_LOSS and moved < SETTLED_MOTION
             if still or (fallen < FACTOR and moved < TOLERANCES * self.rtol):
                 self.settled = AT_REST
         self.look, self.log_loss, self.next_look = look, self.smallest, math.e * float(snapshot.time)
+
+    def _motion(self, before: tuple[Floats, ...], after: tuple[Floats, ...]) -> float:
+        """The largest change of a unit relative to what it was."""
+        if self.network is None:
+            return _motion(before, after)
+        old, new = before[OF_NEURONS:], after[OF_NEURONS:]
+        sizes = [unit_sizes(array, leaf.units, np) for array, leaf in zip(old, self.network.leaves, strict=True)]
+        change = [now - then for then, now in zip(old, new, strict=True)]
+        return float(self.network.relative(change, sizes, np).max())
 
     def _note_turn(self, snapshot: Snapshot, target: Target) -> None:
         log_time = -math.inf if snapshot.time == 0 else float(snapshot.log10_time or math.log10(snapshot.time))
@@ -116,7 +130,7 @@ class Rest:
 
 
 def _numbers(rest: Rest) -> dict[str, Any]:
-    names = [field.name for field in fields(rest) if field.name not in ("rtol", "settled", "look", "target")]
+    names = [field.name for field in fields(rest) if field.name not in NOT_SAVED]
     return {name: np.array(getattr(rest, name)) for name in names}
 
 
@@ -124,7 +138,7 @@ def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
     until = scenario.flow.until
     alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
-    if until.alignment is None or not alone or scenario.loss.kind not in ENDLESS:
+    if until.alignment is None or not alone or not scenario.loss.formulas.endless:
         return None
     return Target(reduced, until.alignment)
 

@@ -29,7 +29,7 @@ def descended(scenario: flowsim.Scenario, step: float, iterations: int, also: tu
         report = Report(step * iteration, step, iteration, 0, iteration, "", False, True)
         recorder.keep(Snapshot(step * iteration, direction, np.log(norm), *signs), report)
         weights = weights - step * gradient(problem, inputs, weights)
-    root = layout.root(recorder.trajectory(complete=False), layout.coordinates(setting), problem.bias)
+    root = layout.root(recorder.trajectory(complete=False), layout.coordinates(setting), problem)
     return Evidence(scenario, setting, root, step)
 
 

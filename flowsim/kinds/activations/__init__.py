@@ -27,6 +27,8 @@ class Activation:
     homogeneity: the power of |w| in h as w is scaled with its direction held (1 for tanh, whose k then depends on |w|).
     degree: p with k' s = p k, where k is a power; None where h is a function of <w, x> alone and k is not a power.
     smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
+    lipschitz: the largest |k'| at |w| = 1, where known. bend: of k = f(|w| s)/|w| with f odd, convex below 0 and concave
+    above, bounds of -f'' on intervals [low, high] on which it is looked for, at least 0.
     kernel: its code in compiled code, None of one that has none. parameters: what the response depends on beside these.
     Two activations are equal, and share compiled code, when all fields but `response` are: every parameter of the
     response must show in one of them. schedule: of one that changes with time, from a time to itself at that time; its own
@@ -39,6 +41,8 @@ class Activation:
     degree: float | None
     smooth: bool
     inactive_slope: float = 0.0
+    lipschitz: float | None = None
+    bend: Callable[[Array, Array], Array] | None = field(default=None, compare=False)
     kernel: int | None = None
     parameters: tuple[Any, ...] = ()
     schedule: Callable[[Array], Activation] | None = field(default=None, compare=False)
@@ -46,6 +50,10 @@ class Activation:
     def at(self, time: Array) -> Activation:
         """The activation at a time; at many (T,), its response takes arrays (T, m, n)."""
         return self if self.schedule is None else self.schedule(time)
+
+
+#: Of networks that have no neurons.
+NONE = Activation("none", lambda s, log_norm, xp: (s, xp.ones_like(s)), homogeneity=1, degree=None, smooth=True)
 
 
 class ActivationSection(Section):
@@ -62,7 +70,7 @@ class ActivationSection(Section):
         raise NotImplementedError
 
 
-ACTIVATIONS: Registry[type[ActivationSection]] = Registry("activation", __name__)
+ACTIVATIONS: Registry[type[ActivationSection]] = Registry("activation", __name__, ("model.activation",), ORDER)
 
 
 def positive_power(s: Array, degree: float, xp: ModuleType) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ class Relu(ActivationSection):
             homogeneity=1,
             degree=1,
             smooth=False,
+            lipschitz=1.0,
             kernel=LEAKY,
         )
 

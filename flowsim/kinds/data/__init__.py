@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from ..drawing import Drawing
@@ -52,6 +51,7 @@ class DataSection(Section):
     """
 
     TAG: ClassVar[str] = "kind"
+    SORT: ClassVar[str] = "data"
     drawn: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = False
     counted: ClassVar[bool] = True
@@ -85,7 +85,7 @@ class DataSection(Section):
     def noise_deviation(self) -> float:
         """Standard deviation of the Gaussian noise around the centres, in each coordinate. Raises ValueError with what is
         wrong where there is none."""
-        raise ValueError(f'data drawn around centres, not data.kind = "{self.kind}"')
+        raise ValueError(f'needs data drawn around centres, not data.kind = "{self.kind}"')
 
     def entries(self) -> Mapping[str, int]:
         """Key -> how many numbers what it asks for takes, to be refused where they would not fit into memory; of data that
@@ -102,7 +102,7 @@ class DataSection(Section):
         raise NotImplementedError
 
 
-DATA: Registry[type[DataSection]] = Registry("data", __name__)
+DATA: Registry[type[DataSection]] = Registry("data", __name__, ("data.kind",), ORDER)
 
 
 def broken_test(data: DataSection) -> Iterator[Broken]:

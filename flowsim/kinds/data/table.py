@@ -13,7 +13,17 @@ from ..files import TABLE_SUFFIXES
 from ..samples import Samples, Supervision
 from ..section import refuse, suffix_in
 from ..split import check_kept, split
-from ..tables import HELD_OUT, held_out_of_arrays, labels_only, of_arrays, problems, read_arrays, rows_of, table_error
+from ..tables import (
+    HELD_OUT,
+    held_out_of_arrays,
+    labels_only,
+    of_arrays,
+    problems,
+    read_arrays,
+    rows_of,
+    table_error,
+    vectors_too,
+)
 from . import DATA, DataSection, Test, broken_test
 
 
@@ -47,7 +57,10 @@ class Table(DataSection):
         if sibling is not None:
             return sibling
         arrays = scenario.arrays("data") or read_arrays(scenario, "data.path")
-        wrong = [("data.path", text) for text in problems(arrays, labels_only(scenario, self.supervision))]
+        wrong = [
+            ("data.path", text)
+            for text in problems(arrays, labels_only(scenario, self.supervision), vectors_too(scenario))
+        ]
         if self.supervision == "cluster" and "cluster" not in arrays:
             wrong.append(("data.supervision", '"cluster" needs the array cluster, which this table does not have'))
         if wrong:

@@ -38,7 +38,7 @@ class Xor(Drawn):
 
     def noise_deviation(self) -> float:
         if self.law != "gaussian":
-            raise ValueError(f'Gaussian noise, not data.law = "{self.law}"')
+            raise ValueError(f'is for Gaussian noise, not data.law = "{self.law}"')
         return super().noise_deviation()
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:

@@ -20,12 +20,14 @@ ORDER = ("gaussian", "sphere", "nudged", "given")
 class InitSection(Section):
     """What a start says of itself. A kind adds `shape`, its keys, and what it draws.
 
-    drawn: whether it is a Shape; the others take their weights from outside, from `file` or from memory. around_centers:
-    whether it draws around the clusters' centres, for neurons of one sign each.
+    drawn: whether it is a Shape. takes_arrays: whether weights may be handed over from Python, or come from `file`.
+    around_centers: whether it draws around the clusters' centres.
     """
 
     TAG: ClassVar[str] = "shape"
+    SORT: ClassVar[str] = "init"
     drawn: ClassVar[bool] = False
+    takes_arrays: ClassVar[bool] = False
     around_centers: ClassVar[bool] = False
 
     if TYPE_CHECKING:
@@ -66,4 +68,4 @@ class Shape(InitSection):
         return rows
 
 
-INITS: Registry[type[InitSection]] = Registry("initialisation", __name__)
+INITS: Registry[type[InitSection]] = Registry("init", __name__, ("init.shape",), ORDER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -14,6 +14,8 @@ WEIGHT_SUFFIXES = (".npz", ".nc")
 
 class Given(InitSection):
     """Weights read from a file, or handed over from Python."""
+
+    takes_arrays: ClassVar[bool] = True
 
     shape: Literal["given"]
     path: Annotated[str, AfterValidator(suffix_in(WEIGHT_SUFFIXES))] | None = Field(

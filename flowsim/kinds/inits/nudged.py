@@ -34,7 +34,7 @@ class Nudged(Shape):
         return generator.standard_normal(shape)
 
     def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
-        """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1), at each neuron's own scale.
+        """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1), at each neuron's scale.
 
         mu is stretched to the neuron's norm: the paper's non-degeneracy gap of about `nudge` comes about only where both
         have the same norm; against a gaussian row, sqrt(d) times longer, a unit centre would change nothing. With the

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -38,7 +38,8 @@ class Loss:
     relative_derivative: l'/l, exact where both underflow, of losses that fall for ever; None of others. border: of these,
     log_value of a sample that is on neither side. tail: of those of them that are functions of a margin.
     classes: whether targets are indices of classes and outputs (…, k, n) have an axis of them, which `derivative` keeps.
-     kernel: its code in compiled code, None of one that has none.
+    vectors: whether targets (k, n) and outputs (…, k, n) have an axis over which the loss is a sum.
+    kernel: its code in compiled code, None of one that has none.
     parameters: what the formulas depend on. Losses are equal, and share compiled code, when all but the formulas are.
     """
 
@@ -52,6 +53,22 @@ class Loss:
     classes: bool = False
     kernel: int | None = None
     parameters: tuple[Any, ...] = ()
+    vectors: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether outputs have an axis."""
+        return self.classes or self.vectors
+
+    def of_vectors(self) -> Loss:
+        """The sum of the losses of the entries of vectors."""
+        return replace(
+            self,
+            value=lambda output, target, xp: self.value(output, target, xp).sum(axis=-2),
+            log_value=lambda output, target, xp: _log_sum(self.log_value(output, target, xp), xp),
+            relative_derivative=None,
+            vectors=True,
+        )
 
     @property
     def endless(self) -> bool:
@@ -73,11 +90,20 @@ class Regularizer(Section):
 class LossSection(Section):
     """What every loss shares. A kind adds `kind`, its keys, and its formulas.
 
-    of_any_target: whether targets may be any numbers, rather than +1/-1 or indices of classes.
+    of_any_target, of_margins, of_classes: whether targets may be any numbers; or are +1/-1, and it is a function of the
+    margin y f that never is 0; or are indices of classes, each of which has an output.
     """
 
     TAG: ClassVar[str] = "kind"
+    SORT: ClassVar[str] = "loss"
     of_any_target: ClassVar[bool] = False
+    of_margins: ClassVar[bool] = False
+    of_classes: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> str: ...
 
     reduction: Literal["mean", "sum", "per_cluster"] = Field(
         "mean", description='"mean" (1/n), "sum", or "per_cluster" (1/N with N = n/K samples in each cluster)'
@@ -92,4 +118,12 @@ class LossSection(Section):
         raise NotImplementedError
 
 
-LOSSES: Registry[type[LossSection]] = Registry("loss", __name__)
+LOSSES: Registry[type[LossSection]] = Registry("loss", __name__, ("loss.kind",), ORDER)
+
+
+def _log_sum(logs: Array, xp: ModuleType) -> Array:
+    """log of the sum of e^logs (…, k, n) over k, also where all are -inf"""
+    top = logs.max(axis=-2)
+    shift = xp.where(xp.isfinite(top), top, 0.0)
+    total = xp.exp(logs - shift[..., None, :]).sum(axis=-2)
+    return xp.where(total > 0, shift + xp.log(xp.where(total > 0, total, 1.0)), -xp.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -44,6 +44,8 @@ def _own(output: Array, target: Array, xp: ModuleType) -> Array:
 
 class CrossEntropy(LossSection):
     """-log softmax(f)_y of a network with an output for every cluster"""
+
+    of_classes: ClassVar[bool] = True
 
     kind: Literal["cross_entropy"] = Field(description="the loss of one sample")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,8 @@ TAIL = Tail(value=np.zeros_like, slope=np.zeros_like, margin=np.zeros_like)
 
 class Exponential(LossSection):
     """exp(-y f)"""
+
+    of_margins: ClassVar[bool] = True
 
     kind: Literal["exponential"] = Field(description="the loss of one sample")
 

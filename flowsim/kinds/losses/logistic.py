@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ TAIL = Tail(value=beside_value, slope=beside_slope, margin=beside_margin)
 
 class Logistic(LossSection):
     """log(1 + exp(-y f))"""
+
+    of_margins: ClassVar[bool] = True
 
     kind: Literal["logistic"] = Field(description="the loss of one sample")
 

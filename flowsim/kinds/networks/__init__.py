@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from ..activations import Activation
+from ..activations import NONE, Activation
+from ..drawing import Drawing
 from ..gates import Gates
+from ..network import Handed
 from ..registry import Registry
+from ..samples import Samples
 from ..section import Section
 from ..threshold import Threshold
 
 #: The kinds whose files stand first where they are listed.
-ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features")
+ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "function")
 
 
 class NetworkSection(Section):
@@ -19,12 +22,15 @@ class NetworkSection(Section):
 
     own_outputs: whether each neuron has an output weight of its own, trained or as the scenario says; neurons can then be
     shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
+    ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
     hidden_widths: of a network of several layers, the neurons of all but the output layer.
     """
 
     TAG: ClassVar[str] = "kind"
+    SORT: ClassVar[str] = "network"
     own_outputs: ClassVar[bool] = False
     gated: ClassVar[bool] = False
+    ordinary: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it
@@ -40,8 +46,8 @@ class NetworkSection(Section):
             """Whether neurons have a trained bias."""
 
         @property
-        def output(self) -> Literal["trained", "fixed"]:
-            """Whether what is behind the first layer is trained."""
+        def output(self) -> str:
+            """Whether what is behind the first layer is "trained" or "fixed"."""
 
         @property
         def output_weight(self) -> float | None:
@@ -51,14 +57,18 @@ class NetworkSection(Section):
         def neurons(self) -> int:
             """Of the first layer."""
 
-    @classmethod
-    def variants(cls) -> tuple[type[Section], ...]:
-        """The sections that [model] may be with this kind: itself, or one for each activation."""
-        return (cls,)
-
     @property
     def formulas(self) -> Activation:
         """Of its neurons' response."""
+        return NONE
+
+    @property
+    def output_degree(self) -> float | None:
+        """Of an ordinary network, L of f(c params) = c^L f(params); None where it is not known to be homogeneous."""
+        return None
+
+    def network(self, scenario: Drawing, samples: Samples) -> Handed:
+        """Of an ordinary network: what it computes, and from where it starts."""
         raise NotImplementedError
 
     @property
@@ -75,4 +85,4 @@ class NetworkSection(Section):
         return None
 
 
-NETWORKS: Registry[type[NetworkSection]] = Registry("network", __name__)
+NETWORKS: Registry[type[NetworkSection]] = Registry("network", __name__, ("model.kind",), ORDER)

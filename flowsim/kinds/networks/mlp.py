@@ -49,7 +49,7 @@ class Mlp(NetworkSection):
 
     @property
     def formulas(self) -> Activation:
-        return ACTIVATIONS[self.activation](activation=self.activation).formulas
+        return ACTIVATIONS[self.activation].model_validate({"activation": self.activation}).formulas
 
     @classmethod
     def variants(cls) -> tuple[type[Section], ...]:

@@ -41,7 +41,7 @@ class NtkFeatures(NetworkSection):
 
     @property
     def formulas(self) -> Activation:
-        """Of v_j alone; its response times the gate is the neuron's. degree is None: no formula for powers knows of gates."""
+        """Of v_j alone; its response times the gate is the neuron's. degree is None, as powers' formulas know no gates."""
         return Activation(
             "ntk_features", lambda s, log_norm, xp: (s, xp.ones_like(s)), homogeneity=1, degree=None, smooth=True
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, create_model, model_validator
 
@@ -51,7 +51,7 @@ class TwoLayer(NetworkSection):
 @cache
 def _with(activation: type[ActivationSection]) -> type[TwoLayer]:
     """The section with the keys and formulas of an activation."""
-    bases = (activation, TwoLayer)
+    bases: Any = (activation, TwoLayer)
     return create_model(activation.__name__, __base__=bases, __doc__=activation.__doc__, __module__=__name__)
 
 

@@ -6,10 +6,12 @@ every neuron to a centre and then fits; what it arrives at is close to F^(p), an
 
 from __future__ import annotations
 
+from ...evaluate.claim import register_all
 from . import robustness, training
 from .setting import Mixture, Training, gaps
 from .training import rates
 
 CLAIMS = {**training.CLAIMS, **robustness.CLAIMS}
+register_all("min_vidal_2025", CLAIMS)
 
 __all__ = ["CLAIMS", "Mixture", "Training", "gaps", "rates"]

@@ -10,7 +10,7 @@ import xarray as xr
 
 from ...errors import UsageError
 from ...evaluate.scaling import Law, Scaling, scaling
-from ...scenario.explain import nearest
+from ...kinds.names import nearest
 from ..style import LINES, PALETTE, legend, new_figure, wrapped
 from .table import Table, axes_of, table, usual
 

@@ -10,7 +10,7 @@ import xarray as xr
 from ...arrays import Floats
 from ...errors import UsageError
 from ...evaluate.scaling import number
-from ...scenario.explain import nearest
+from ...kinds.names import nearest
 
 #: Drawn where nothing is named: the first of these that the sweep has.
 USUAL = ("distance", "final_log10_loss", "final_loss")

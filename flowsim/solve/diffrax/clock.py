@@ -96,9 +96,9 @@ class LossClock:
 
     def _speed(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(log of dt/ds, its slope, slope of the log of the loss)"""
-        network, unit = self.coordinates.network, self.coordinates.unit(state, constants)
+        network = self.coordinates.network
         size, along, speed = self.coordinates.products(state, velocity, constants)
-        log_loss = network.log_loss(network.outputs(*unit, constants.data), constants.data)
+        log_loss = network.log_loss(self.coordinates.outputs(state, constants), constants.data)
         falling = -speed * jnp.exp(-network.growth * jnp.log1p(size))
         log_speed = network.growth * jnp.log1p(size) - log_loss
         return log_speed, 2 * network.growth * along / (1 + size) - falling, falling

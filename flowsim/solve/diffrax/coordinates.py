@@ -35,9 +35,20 @@ class Constants(NamedTuple):
     output_log: jax.Array
 
 
+class Trained(Protocol):
+    """What stepping asks of a network's loss. growth: as of :class:`flowsim.solve.diffrax.field.Network`."""
+
+    @property
+    def growth(self) -> float: ...
+
+    def log_loss(self, outputs: jax.Array, data: Data) -> jax.Array: ...
+
+    def all_right(self, outputs: jax.Array, data: Data) -> jax.Array: ...
+
+
 class Coordinates(Protocol):
     @property
-    def network(self) -> Network: ...
+    def network(self) -> Trained: ...
 
     def start(self, reduced: Reduced) -> State: ...
 

@@ -10,16 +10,16 @@ where R, the radial part, is q H for a power (Euler) and <P, u> for tanh; for a 
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...kinds.activations import Activation
+from ...kinds.losses import Loss
 from ...problem import Reduced
-from ...problem.losses import Loss
-from ...problem.networks import Activation
 
 
 class Data(NamedTuple):
@@ -36,7 +36,7 @@ class Data(NamedTuple):
         inputs = jnp.asarray(reduced.inputs, jnp.float32 if precision == "mixed" else jnp.float64)
         gates = reduced.problem.gates
         gate = None if gates is None else jnp.asarray(gates.at(reduced.inputs).T)
-        return cls(inputs, jnp.asarray(reduced.targets), jnp.asarray(reduced.sample_weight), gate)
+        return cls(inputs, jnp.asarray(reduced.targets.T), jnp.asarray(reduced.sample_weight), gate)
 
     def project(self, direction: jax.Array) -> jax.Array:
         """(m, n'): <u_j, x_i> for unit directions (m, r)."""
@@ -59,12 +59,40 @@ class Drift(NamedTuple):
     output: jax.Array
 
 
-@dataclass(frozen=True)
-class Network:
-    """The formulas of one network and loss, hashable so that compiled code is shared.
+class OfLoss:
+    """The formulas that know the loss, and of the network its outputs alone.
 
     loss_clock: whether velocities are per unit of that; growth: 1 - L/2 for a network of degree L in what is trained.
     """
+
+    loss: Loss
+    loss_clock: bool
+    growth: float
+
+    def log_loss(self, outputs: jax.Array, data: Data) -> jax.Array:
+        """log of the training loss, exact where the loss underflows."""
+        per_sample = self.loss.log_value(outputs, data.targets, jnp)
+        return jax.scipy.special.logsumexp(per_sample + jnp.log(data.weight))
+
+    def all_right(self, outputs: jax.Array, data: Data) -> jax.Array:
+        """Whether every sample is on its own side."""
+        return jnp.all(self.loss.log_value(outputs, data.targets, jnp) < self.loss.border)
+
+    def pull(self, outputs: jax.Array, size: Callable[[], jax.Array], data: Data) -> jax.Array:
+        """-weight l', times dt/ds on the loss clock: there l' = l (l'/l), and every factor is taken together as a
+        logarithm. size: |theta|^2, asked for where the growth is divided out."""
+        if not self.loss_clock or self.loss.relative_derivative is None:
+            return -data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        log_speed = -self.log_loss(outputs, data)
+        if self.growth:
+            log_speed = log_speed + self.growth * jnp.log1p(size())
+        share = jnp.exp(self.loss.log_value(outputs, data.targets, jnp) + jnp.log(data.weight) + log_speed)
+        return -share * self.loss.relative_derivative(outputs, data.targets, jnp)
+
+
+@dataclass(frozen=True)
+class Network(OfLoss):
+    """The formulas of one network and loss, hashable so that compiled code is shared."""
 
     activation: Activation
     loss: Loss
@@ -81,17 +109,12 @@ class Network:
         response, _ = self._response(direction, log_norm, data)
         return self._sum(response, log_norm, ratio)
 
-    def log_loss(self, outputs: jax.Array, data: Data) -> jax.Array:
-        """log of the training loss, exact where the loss underflows."""
-        per_sample = self.loss.log_value(outputs, data.targets, jnp)
-        return jax.scipy.special.logsumexp(per_sample + jnp.log(data.weight))
-
     def drift(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> Drift:
         """Velocities of all neurons at unit directions (m, r), log norms (m,) and ratios v/|w| (m,)."""
         activation = self.activation
         response, slope = self._response(direction, log_norm, data)
         outputs = self._sum(response, log_norm, ratio)
-        pull = self._pull(outputs, log_norm, ratio, data)
+        pull = self.pull(outputs, lambda: self._size(log_norm, ratio), data)
         if self.loss.classes:  # of its own output for every neuron
             pull = jnp.repeat(pull, len(direction) // self.outputs_count, axis=0)
         force = data.gather(slope * pull)
@@ -105,26 +128,8 @@ class Network:
             output=scale * total,
         )
 
-    def all_right(self, outputs: jax.Array, data: Data) -> jax.Array:
-        """Whether every sample is on its own side."""
-        return jnp.all(self.loss.log_value(outputs, data.targets, jnp) < self._at_the_border)
-
-    @property
-    def _at_the_border(self) -> float:
-        """log of the loss of a sample on the border"""
-        return 0.0 if self.loss.name == "exponential" else math.log(math.log(2))
-
-    def _pull(self, outputs: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
-        """-weight l', times dt/ds on the loss clock: there l' = l (l'/l), and every factor is taken together as a
-        logarithm."""
-        if not self.loss_clock or self.loss.relative_derivative is None:
-            return -data.weight * self.loss.derivative(outputs, data.targets, jnp)
-        log_speed = -self.log_loss(outputs, data)
-        if self.growth:
-            size = jnp.sum(jnp.exp(2 * log_norm) * (1 + (ratio**2 if self.trained_output else 0.0)))
-            log_speed = log_speed + self.growth * jnp.log1p(size)
-        share = jnp.exp(self.loss.log_value(outputs, data.targets, jnp) + jnp.log(data.weight) + log_speed)
-        return -share * self.loss.relative_derivative(outputs, data.targets, jnp)
+    def _size(self, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.exp(2 * log_norm) * (1 + (ratio**2 if self.trained_output else 0.0)))
 
     def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
         response, slope = self.activation.response(data.project(direction), log_norm[:, None], jnp)

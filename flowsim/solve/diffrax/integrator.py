@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import diffrax
 import jax
@@ -14,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 
+from ...kinds.trees import in_float64
 from ...machine import measured, remember
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
@@ -28,6 +28,7 @@ from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
 from .layers import Layers
 from .stepper import Carry, Stepper
+from .tree import Objective, Tree
 
 
 def _kvaerno5(rtol: float, smallest: float | None) -> Any:
@@ -52,22 +53,11 @@ NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
 #: What the weights of layer l, above the first, are saved as.
 LAYER = "layer_{}"
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def _in_float64(method: Callable[P, R]) -> Callable[P, R]:
-    """The method with JAX in float64 while it runs."""
-
-    @wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
-            return method(*args, **kwargs)
-
-    return call
-
-
-def _coordinates(problem: Problem, network: Network, plan: Plan) -> Coordinates:
+def _coordinates(problem: Problem, plan: Plan, loss_clock: bool) -> Coordinates:
+    if problem.network is not None:
+        return Tree(problem.network, Objective(problem.loss, loss_clock, _growth(problem, loss_clock)))
+    network = _network(problem, loss_clock)
     if problem.upper:
         return Layers(network)
     if plan.coordinates == "polar":
@@ -84,23 +74,28 @@ def _network(problem: Problem, loss_clock: bool) -> Network:
         cubic_decay=problem.cubic_decay,
         trained_output=problem.trained_output,
         loss_clock=loss_clock,
-        growth=1.0 - 0.5 * problem.total_degree if loss_clock else 0.0,
+        growth=_growth(problem, loss_clock),
     )
+
+
+def _growth(problem: Problem, loss_clock: bool) -> float:
+    """1 - L/2 for a network of degree L in what is trained."""
+    return 1.0 - 0.5 * problem.total_degree if loss_clock else 0.0
 
 
 class DiffraxIntegrator:
     """Implements :class:`flowsim.solve.integrator.Integrator`."""
 
-    @_in_float64
+    @in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
         self._until, self._goals = flow.until, Goals.of(flow.until)
         polar = plan.coordinates == "polar"
-        smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min())), 1.0)
+        smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min(initial=0.0))), 1.0)
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
 
         def stepper(loss_clock: bool) -> Stepper:
-            coordinates = _coordinates(problem, _network(problem, loss_clock), plan)
+            coordinates = _coordinates(problem, plan, loss_clock)
             return Stepper(
                 solver,
                 coordinates,
@@ -129,11 +124,11 @@ class DiffraxIntegrator:
     def to_compile(self) -> float:
         return measured().get(NAME, SECONDS)
 
-    @_in_float64
+    @in_float64
     def begin(self) -> Carry:
         return self._ready(lambda: self._stepper.begin(self._start, self._constants))
 
-    @_in_float64
+    @in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         if carry.separated:
             before = carry
@@ -159,7 +154,7 @@ class DiffraxIntegrator:
         """What goes on from a carry."""
         return self._stepper if carry.times is None else self._later
 
-    @_in_float64
+    @in_float64
     def report(self, carry: Carry) -> Report:
         return Report(
             time=self._time(carry),
@@ -176,7 +171,7 @@ class DiffraxIntegrator:
             loss_clock_from=None if carry.times is None else float(carry.times.origin),
         )
 
-    @_in_float64
+    @in_float64
     def at(self, carry: Carry, reading: float) -> Snapshot:
         stepper = self._of(carry)
         clock, log_time = stepper.locate(carry, jnp.asarray(reading))
@@ -184,7 +179,7 @@ class DiffraxIntegrator:
         inside = self._snapshot(time, stepper.interpolate(carry, self._constants, clock))
         return replace(inside, log10_time=float(log_time) / np.log(10) if self._has_log10_time else None)
 
-    @_in_float64
+    @in_float64
     def now(self, carry: Carry) -> Snapshot:
         if carry.times is not None and float(jnp.exp(carry.times.log_time)) > self._goals.end:
             return self.at(carry, self._goals.end)
@@ -235,7 +230,7 @@ class DiffraxIntegrator:
         )
         return {**state, **stages, **times, "controller": controller, "counts": counts, "clock": clock}
 
-    @_in_float64
+    @in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
         log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
         layers = range(2, len(self._start.upper or ()) + 2)

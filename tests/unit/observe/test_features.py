@@ -9,7 +9,7 @@ import pytest
 
 import flowsim
 from flowsim.observe import OBSERVABLES, Instant, Setting
-from flowsim.observe.features import GAMMA, sure_winners
+from flowsim.observe.kinds.features import GAMMA, sure_winners
 from flowsim.problem import reduce
 from flowsim.solve import Snapshot
 

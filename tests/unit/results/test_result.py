@@ -84,7 +84,7 @@ def test_the_attributes_say_where_the_result_comes_from(tree, small):
 
 
 def root_of(trajectory: Trajectory, setting: Setting) -> xr.Dataset:
-    return layout.root(trajectory, layout.coordinates(setting), setting.problem.bias)
+    return layout.root(trajectory, layout.coordinates(setting), setting.problem)
 
 
 def test_snapshots_are_instants(tree):

@@ -12,8 +12,8 @@ import flowsim
 from flowsim.errors import Issue
 from flowsim.observe import OBSERVABLES
 from flowsim.scenario.explain import nearest
-from flowsim.scenario.observe import Name
 from flowsim.scenario.scenario import DEFAULT_TAGS
+from flowsim.scenario.schema import schema
 
 #: What data.supervision = "cluster" asks of other sections.
 CLASSES = '[model]\nwidth = 8\n[loss]\nkind = "cross_entropy"\n'
@@ -117,8 +117,9 @@ def test_a_single_seed_is_its_only_member():
     assert [member.seed for member in scenario.members] == [5]
 
 
-def test_the_observables_one_can_ask_for_are_those_of_the_registry():
-    assert get_args(Name) == tuple(OBSERVABLES)
+def test_the_schema_names_the_observables_of_the_registry():
+    variables = schema()["$defs"]["Observe"]["properties"]["variables"]["anyOf"]
+    assert [one["items"]["enum"] for one in variables if "items" in one] == [list(OBSERVABLES)]
 
 
 @pytest.mark.parametrize(("header", "table", "key"), sorted(set(every_key())))

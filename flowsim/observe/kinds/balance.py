@@ -1,4 +1,4 @@
-"""Norms of the neurons, added up by target cluster, and against their output weights."""
+"""What a flow conserves: squared norms of what goes into a neuron less those of what comes out of it."""
 
 from __future__ import annotations
 
@@ -6,41 +6,24 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from .instant import Instant, Setting
+from ...arrays import Floats
+from ..instant import Instant, Setting
+from ..observable import observable
 
 
-def _log_mass(instant: Instant, group: Integers, groups: int) -> Floats:
-    """(…, groups): log of the sum of |w_j|^2 over the neurons of each group; group (m,): each neuron's, -1 for none."""
-    order = np.argsort(group, kind="stable")[(group < 0).sum() :]
-    mass = np.full((*instant.snapshot.log_norm.shape[:-1], groups), -np.inf)
-    if len(order):
-        present, start, count = np.unique(group[order], return_index=True, return_counts=True)
-        doubled = 2 * instant.snapshot.log_norm[..., order]
-        top = np.maximum.reduceat(doubled, start, axis=-1)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        relative = np.exp(doubled - np.repeat(shift, count, axis=-1))
-        with np.errstate(divide="ignore"):
-            mass[..., present] = shift + np.log(np.add.reduceat(relative, start, axis=-1))
-    return mass
-
-
-def cluster_log_mass(instant: Instant) -> Floats:
-    """(…, K): log of the mass of every cluster"""
-    return _log_mass(instant, instant.setting.target, len(instant.setting.problem.centers))
-
-
-def void_log_mass(instant: Instant) -> Floats:
-    """(…): log of that of the neurons without a target"""
-    return _log_mass(instant, np.where(instant.setting.target < 0, 0, -1), 1)[..., 0]
-
-
-def conserves_balance(setting: Setting) -> bool:
+def _conserves_balance(setting: Setting) -> bool:
     """Whether |w|^2 - q v^2 of every neuron is conserved."""
     problem = setting.problem
     return problem.trained_output and problem.activation.degree is not None and not problem.regularized
 
 
+@observable(
+    "balance_drift",
+    (),
+    "largest change of |w_j|^2 - v_j^2 (relu_power: |w_j|^2 - p v_j^2; mlp: what goes into a hidden neuron less what "
+    "comes out of it) relative to the neuron's own scale",
+    _conserves_balance,
+)
 def balance_drift(instant: Instant) -> Floats:
     """|w|^2 - q v^2 is conserved for neurons of homogeneity q; its change relative to the largest term, now or at first."""
     if instant.setting.problem.upper:

@@ -5,11 +5,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Booleans, Floats
-from ..problem.planes import planes
-from .instant import Instant
+from ...arrays import Booleans, Floats
+from ...problem.planes import planes
+from ..conditions import has_clusters, is_ungated
+from ..instant import Instant, Setting
+from ..observable import observable
 
 
+def _has_activity(setting: Setting) -> bool:
+    return has_clusters(setting) and is_ungated(setting)
+
+
+def _follows_sliding(setting: Setting) -> bool:
+    return setting.follows_sliding
+
+
+def _is_kinked(setting: Setting) -> bool:
+    return not setting.problem.activation.smooth
+
+
+@observable(
+    "active_fraction",
+    ("neuron", "cluster"),
+    "share of the cluster's samples on which the neuron is active",
+    _has_activity,
+)
+def active_fraction(instant: Instant) -> Floats:
+    return instant.active_fraction
+
+
+@observable(
+    "sliding_pairs",
+    (),
+    "pairs of neuron and sample that slide along their boundary <w_j, x_i> = 0",
+    _follows_sliding,
+)
 def sliding_pairs(instant: Instant) -> Floats:
     """(…): how many pairs of neuron and sample slide; equal samples count each."""
     sliding = instant.snapshot.sliding
@@ -17,6 +47,13 @@ def sliding_pairs(instant: Instant) -> Floats:
     return np.asarray((sliding @ instant.setting.multiplicity).sum(axis=-1))
 
 
+@observable(
+    "gate",
+    ("neuron", "sample"),
+    "derivative of the kink: 1 where the neuron is active on the sample, 0 where not, between where the pair slides",
+    _is_kinked,
+    on_request=True,
+)
 def gates(instant: Instant) -> Floats:
     """(…, m, n'): 1 where a neuron is active on a sample, 0 where it is not; where it slides, what holds it there."""
     problem, reduced, snapshot = instant.setting.problem, instant.setting.reduced, instant.snapshot

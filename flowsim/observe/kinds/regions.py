@@ -6,10 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..arrays import Booleans, Floats
-from .instant import BLOCK, Instant
+from ...arrays import Booleans, Floats
+from ..conditions import LABELLED, UNGATED, has_labels, has_two_layers, is_ungated
+from ..instant import BLOCK, Instant, Setting
+from ..observable import observable
 
 
+def _has_regions(setting: Setting) -> bool:
+    return has_labels(setting) and has_two_layers(setting)
+
+
+@observable(
+    "activation_region",
+    (),
+    "share of the samples that activate every neuron of their own class; of several outputs, of their own output",
+    _has_regions,
+    on_request=True,
+    needs=f"two layers and {LABELLED}",
+)
 def activation_region(instant: Instant) -> Floats:
     """(…): share of the samples that activate every neuron of their own class (Li et al. 2025, Lemmas 5.5 and C.5)"""
     other = ~_own_class(instant)
@@ -35,6 +49,14 @@ def active_pairs(instant: Instant) -> Iterator[tuple[slice, Booleans]]:
         yield rows, active if snapshot.sliding is None else active & ~snapshot.sliding[..., rows]
 
 
+@observable(
+    "feature_change",
+    (),
+    "|phi(Wx) - phi(W(0)x)| / |phi(W(0)x)|, mean over the training samples that activate a neuron at time 0",
+    is_ungated,
+    on_request=True,
+    needs=UNGATED,
+)
 def feature_change(instant: Instant) -> Floats:
     """(…): mean of `feature_changes` over the training samples that activate a neuron at time 0"""
     changes = feature_changes(instant)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..problem import Problem
-from .instant import Instant, Setting
+from ...arrays import Floats, Integers
+from ...problem import Problem
+from ..instant import Instant, Setting
+from ..observable import observable
 from .regions import active_pairs
 
 #: The constant C_0 > 1 of Lemma 4.2, which the paper leaves open: neurons capture at a cosine of 1/(3 C_0 sqrt(d)).
 C0 = 4.0
 #: Centres are those of XOR where they are so up to this, relative to their norm.
 ROUNDING = 1e-9
+_XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
 
 
 def is_xor(problem: Problem) -> bool:
@@ -50,6 +52,14 @@ def captures(setting: Setting) -> bool:
     return is_xor(setting.problem) and bool((capture_sets(setting.problem) >= 0).any())
 
 
+@observable(
+    "neuron_alignment",
+    (),
+    "share of right gates: active around mu and not around -mu, for each neuron that captures mu",
+    captures,
+    on_request=True,
+    needs=_XOR,
+)
 def neuron_alignment(instant: Instant) -> Floats:
     """(…): over all neurons that capture mu and all samples around mu and -mu, the share of pairs in which the neuron is
     active on the former, inactive on the latter; Condition 4.7 is that it is 1"""
@@ -65,6 +75,14 @@ def neuron_alignment(instant: Instant) -> Floats:
     return np.asarray(right / (on.sum() + off.sum()))
 
 
+@observable(
+    "almost_orthogonality",
+    (),
+    "largest |<w_j, mu>| / |v_j| over neurons that capture a cluster and unit centres of the other sign",
+    captures,
+    on_request=True,
+    needs=_XOR,
+)
 def almost_orthogonality(instant: Instant) -> Floats:
     """(…): largest |<w_j, mu>| / |v_j| over the neurons that capture a cluster and the unit centres mu of the other sign;
     Condition 4.8 is that it is at most 3 times the step size"""

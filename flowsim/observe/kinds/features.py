@@ -9,28 +9,55 @@ import math
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from .instant import BLOCK, Instant, Setting
+from ...arrays import Floats, Integers
+from ..conditions import TWO_LAYERS, has_two_layers
+from ..instant import BLOCK, Instant, Setting
+from ..observable import observable
 
 #: gamma of Lemma B.2, which leaves it open in (0, 0.1).
 GAMMA = 0.05
+_CODED = 'data of kind "sparse_coding"'
 
 
 def is_coded(setting: Setting) -> bool:
     return setting.problem.samples.label_weight is not None
 
 
+@observable(
+    "feature_coefficient",
+    ("neuron", "cluster"),
+    "<w_i, c_j>, c_j a column of the dictionary times the sign of its entry of w*",
+    is_coded,
+    on_request=True,
+    needs=_CODED,
+)
 def coefficients(instant: Instant) -> Floats:
     """(…, m, K)"""
     snapshot = instant.snapshot
     return np.exp(snapshot.log_norm)[..., None] * instant.setting.reduced.center_products(snapshot.direction)
 
 
+@observable(
+    "pure_part",
+    ("neuron",),
+    "size of the neuron's largest coefficient <w_i, c_j>",
+    is_coded,
+    on_request=True,
+    needs=_CODED,
+)
 def pure_parts(instant: Instant) -> Floats:
     """(…, m): the size of each neuron's largest coefficient"""
     return np.abs(coefficients(instant)).max(axis=-1)
 
 
+@observable(
+    "dense_mixture",
+    ("neuron",),
+    "mean of <w_i, c_j> / |w*_j| over all j but that of the largest coefficient",
+    is_coded,
+    on_request=True,
+    needs=_CODED,
+)
 def dense_mixtures(instant: Instant) -> Floats:
     """(…, m): mean over all features but that of the largest coefficient of beta_ij, the coefficient by |w*_j|."""
     weight = instant.setting.problem.samples.label_weight
@@ -42,6 +69,14 @@ def dense_mixtures(instant: Instant) -> Floats:
     return (relative.sum(axis=-1) - own) / max(len(weight) - 1, 1)
 
 
+@observable(
+    "dense_ratio",
+    (),
+    "mean of dense_mixture over the neurons, over that of pure_part",
+    is_coded,
+    on_request=True,
+    needs=_CODED,
+)
 def dense_ratio(instant: Instant) -> Floats:
     """(…): mean dense mixture over mean pure part"""
     return dense_mixtures(instant).mean(axis=-1) / pure_parts(instant).mean(axis=-1)
@@ -69,6 +104,14 @@ def has_winners(setting: Setting) -> bool:
     return is_coded(setting) and usual and bool((sure_winners(setting) >= 0).any())
 
 
+@observable(
+    "winners_kept",
+    (),
+    "of the neurons that surely win feature j at time 0, the share whose largest coefficient is that of j",
+    has_winners,
+    on_request=True,
+    needs=f"{_CODED}, at least as many neurons as features, and neurons that surely win at time 0",
+)
 def winners_kept(instant: Instant) -> Floats:
     """(…): of the neurons in some S_j,sure at time 0, the share whose largest coefficient is that of j, of its sign"""
     won = sure_winners(instant.setting)
@@ -79,11 +122,20 @@ def winners_kept(instant: Instant) -> Floats:
     return (same & right).mean(axis=-1)
 
 
+@observable("initial_cosine", ("neuron",), "|cos| between the neuron's weights and those at time 0", on_request=True)
 def initial_cosine(instant: Instant) -> Floats:
     """(…, m): |cos| between each neuron's weights and those at time 0"""
     return np.abs((instant.snapshot.direction * instant.setting.reduced.direction).sum(axis=-1))
 
 
+@observable(
+    "active_share",
+    (),
+    "share of the pairs of neuron and sample at which the slope of the neuron is at least 1/2",
+    has_two_layers,
+    on_request=True,
+    needs=TWO_LAYERS,
+)
 def active_share(instant: Instant) -> Floats:
     """(…): share of the pairs of neuron and sample whose slope is at least 1/2, that of a ReLU half way up"""
     setting, snapshot = instant.setting, instant.snapshot

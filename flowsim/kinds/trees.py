@@ -1,0 +1,145 @@
+"""Trees of arrays, with JAX: taken apart into trained arrays with names, and put together again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+
+from ..errors import UsageError
+from .network import UNITS, Leaf, Network
+
+P = ParamSpec("P")
+R = TypeVar("R")
+#: What the only array of a tree is called that is nothing but an array.
+ALONE = "params"
+
+
+def in_float64(method: Callable[P, R]) -> Callable[P, R]:
+    """The function with JAX in float64 while it runs."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return method(*args, **kwargs)
+
+    return call
+
+
+@in_float64
+def network_of(
+    function: Callable[[Any, Any], Any],
+    params: Any,
+    input_shape: tuple[int, ...],
+    *,
+    name: str,
+    units: str | Mapping[str, str] = "rows",
+    degree: float | None = None,
+    taken: Collection[str] = (),
+) -> tuple[Network, tuple[np.ndarray, ...]]:
+    """The network of a function and a tree, and the values of its trained arrays: all leaves of floating-point numbers.
+
+    units: what the units of its arrays are, a key of UNITS, or one for some of the arrays by name, the others having rows.
+    taken: names that no array may have.
+    Raises UsageError where nothing can be trained, where `units` names what is not there, and where the function's
+    outputs have another shape.
+    """
+    paths, structure = jax.tree_util.tree_flatten_with_path(params)
+    fixed = [leaf for _, leaf in paths]
+    places = [place for place, leaf in enumerate(fixed) if _trained(leaf)]
+    if not places:
+        raise UsageError("params: there are no arrays of floating-point numbers in this tree, so nothing to train")
+    trained_paths = [paths[place][0] for place in places]
+    names = _names(trained_paths, taken)
+    arrays = tuple(np.array(fixed[place], dtype=float) for place in places)
+    chosen = _units(units, names)
+    leaves = tuple(
+        Leaf(leaf, jax.tree_util.keystr(path), array.shape, UNITS[chosen[leaf]](array.ndim))
+        for leaf, path, array in zip(names, trained_paths, arrays, strict=True)
+    )
+
+    def tree(trained: Sequence[Any]) -> Any:
+        whole = list(fixed)
+        for place, array in zip(places, trained, strict=True):
+            whole[place] = array
+        return jax.tree.unflatten(structure, whole)
+
+    few = jax.ShapeDtypeStruct((2, *input_shape), float)
+    found = getattr(jax.eval_shape(lambda trained, x: function(tree(trained), x), arrays, few), "shape", None)
+    if found is None or len(found) not in (1, 2) or found[0] != 2:
+        wanted = "(n,), or (n, k) of several outputs"
+        raise UsageError(f"{name}: gives {_told(found)} for x of shape {(2, *input_shape)}; expected {wanted}")
+    count = 1 if len(found) == 1 else found[1]
+    return Network(name, function, leaves, tree, input_shape, count, degree), arrays
+
+
+@in_float64
+def outputs_at(network: Network, arrays: Sequence[Any], inputs: Any) -> np.ndarray:
+    """(…, n), or (…, k, n), in NumPy, at many instants: arrays (…, *shape of the leaf)."""
+    lead = np.shape(arrays[0])[: np.ndim(arrays[0]) - len(network.leaves[0].shape)]
+    if not lead:
+        return np.asarray(_outputs(network, tuple(arrays), inputs))
+    flat = [np.reshape(array, (-1, *leaf.shape)) for array, leaf in zip(arrays, network.leaves, strict=True)]
+    found = np.array([_outputs(network, instant, inputs) for instant in zip(*flat, strict=True)])
+    return found.reshape(*lead, *found.shape[1:])
+
+
+@partial(jax.jit, static_argnums=0)
+def _outputs(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
+    return network.outputs(arrays, inputs)
+
+
+def arrays_of(network: Network, params: Any) -> tuple[np.ndarray, ...]:
+    """The trained arrays of another tree of the same structure. Raises UsageError where it has another one."""
+    found = [np.array(leaf, dtype=float) for leaf in jax.tree.leaves(params) if _trained(leaf)]
+    if [array.shape for array in found] != [leaf.shape for leaf in network.leaves]:
+        there, wanted = [array.shape for array in found], [leaf.shape for leaf in network.leaves]
+        raise UsageError(f"params: arrays of shapes {there}; those of another seed are of shapes {wanted}")
+    return tuple(found)
+
+
+def _trained(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and np.issubdtype(leaf.dtype, np.floating)
+
+
+def is_leaf(params: Any) -> bool:
+    """Whether this is no tree, but one thing."""
+    return bool(jax.tree_util.treedef_is_leaf(jax.tree.structure(params)))
+
+
+def over_samples(module: Callable[[Any], Any], x: Any) -> Any:
+    """The outputs (n, …) of what gives that of a single x."""
+    return jax.vmap(module)(x)
+
+
+def _names(paths: Sequence[tuple[Any, ...]], taken: Collection[str]) -> list[str]:
+    """Such as ``layers_0_weight``; where two paths would be called alike, they are numbered."""
+    found = ["_".join(_word(part) for part in path) or ALONE for path in paths]
+    found = [name if re.match(r"[A-Za-z]", name) and name not in taken else f"leaf_{name}" for name in found]
+    often = Counter(found)
+    return [name if often[name] == 1 else f"{name}_leaf_{place}" for place, name in enumerate(found)]
+
+
+def _word(part: Any) -> str:
+    """A dictionary's key, a sequence's index or an attribute's name, with which a name can be made."""
+    word = next((getattr(part, name) for name in ("key", "idx", "name") if hasattr(part, name)), part)
+    return re.sub(r"\W+", "_", str(word)).strip("_")
+
+
+def _units(units: str | Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    asked = dict.fromkeys(names, units) if isinstance(units, str) else dict(units)
+    for name, kind in asked.items():
+        if name not in names:
+            raise UsageError(f"units: there is no array {name}; there are {', '.join(names)}")
+        if kind not in UNITS:
+            raise UsageError(f'units: "{kind}" is not known; there are {", ".join(UNITS)}')
+    return {**dict.fromkeys(names, "rows"), **asked}
+
+
+def _told(shape: tuple[int, ...] | None) -> str:
+    return "no array" if shape is None else f"outputs of shape {shape}"

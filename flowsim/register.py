@@ -1,0 +1,89 @@
+"""Registers kinds from outside of flowsim: in a notebook, a plugin's file, or an installed package.
+
+>>> @flowsim.register.observable("participation", dims=("neuron",), long_name="participation ratio of the weights")
+... def participation(instant):
+...     square = instant.direction**2
+...     return square.sum(axis=-1) ** 2 / (square**2).sum(axis=-1)
+
+A scenario then names the kind as it names flowsim's own: ``observe.variables = ["participation"]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import UsageError
+from .kinds.origin import of_running_code, registered_by, registering
+from .kinds.plugins import answering
+
+if TYPE_CHECKING:
+    from .evaluate.evidence import Evidence
+    from .problem import Problem
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def observable(
+    name: str,
+    dims: Iterable[str] = (),
+    *,
+    long_name: str = "",
+    units: str = "1",
+    needs: str = "",
+    applies: Callable[[Problem], bool] | None = None,
+) -> Callable[[F], F]:
+    """Register a function of one :class:`flowsim.observe.Instant` that gives a number, or an array along dims.
+
+    dims: of "neuron", "cluster" and "sample". long_name: what plots call it; by default the name in words.
+    applies: whether a problem has it, by default each that has the dims; needs says in words what that asks for.
+    The variable is kept where `observe.variables` names it.
+    """
+    from .observe.observable import OBSERVABLES, observed_by
+
+    def register(function: F) -> F:
+        value = answering(function, f'observable "{name}"')
+        kind = observed_by(value, name, tuple(dims), long_name or name.replace("_", " "), units, needs, applies)
+        with _by(function):
+            OBSERVABLES.register(name, kind)
+        return function
+
+    return register
+
+
+def claim(
+    name: str,
+    *,
+    where: str,
+    statement: str,
+    bound: float | Callable[[Evidence], float],
+    at_least: bool = False,
+    observables: Iterable[str] = (),
+) -> Callable[[F], F]:
+    """Register a function of a :class:`flowsim.evaluate.Evidence` that measures what a statement bounds.
+
+    name: "paper.theorem" or "paper.theorem.part". where: the place in the paper. bound: a number, or a function of the
+    evidence; at_least: whether it is a lower bound. observables: what the function looks at over time, so that it is kept.
+    The function raises flowsim.NotApplicable where the run has nothing to say.
+    """
+    from .evaluate.claim import CLAIMS, Claim
+    from .evaluate.evidence import NotApplicable
+
+    if "." not in name or not all(part.replace("-", "_").isidentifier() for part in name.split(".")):
+        raise UsageError(f'the claim "{name}" needs a name such as "paper.theorem"')
+
+    def register(function: F) -> F:
+        what = f'claim "{name}"'
+        measure = answering(function, what, NotApplicable)
+        limit = answering(bound, what, NotApplicable) if callable(bound) else bound
+        with _by(function):
+            CLAIMS.register(name, Claim(where, statement, measure, limit, at_least, tuple(observables)))
+        return function
+
+    return register
+
+
+def _by(kind: Any) -> AbstractContextManager[None]:
+    """What registers it: the plugin that is being loaded, else the code that runs."""
+    return nullcontext() if registering() is not None else registered_by(of_running_code(kind))
