@@ -26,6 +26,8 @@ COMMANDS = {
     "schema": "the JSON Schema of a scenario, for editors",
 }
 
+#: The commands that read neither scenarios nor results: they need no plugins.
+WITHOUT_PLUGINS = ("new", "warm")
 #: The command that needs Dask.
 ON_DASK = "sweep"
 #: OpenBLAS's threads wait for work for 2^20 cycles, less than a millisecond, before they sleep. Left alone, they wait for
@@ -57,6 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _set_up_process(options.command)
     try:
+        for path in getattr(options, "plugins", ()):
+            from ..kinds.plugins import plugin
+
+            plugin(path)
         return int(commands[options.command].execute(options))
     except FlowsimError as error:
         print(error, file=sys.stderr)
@@ -85,6 +91,15 @@ def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, An
         if name == wanted:
             modules[name] = import_module(f".{name}", __name__)
             modules[name].configure(subparser)
+            if name not in WITHOUT_PLUGINS:
+                subparser.add_argument(
+                    "--plugin",
+                    dest="plugins",
+                    action="append",
+                    default=[],
+                    metavar="FILE.py",
+                    help="run a Python file that registers kinds of its own, first of all; may be repeated",
+                )
     return parser, modules
 
 

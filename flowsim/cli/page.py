@@ -9,6 +9,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..evaluate.phases import moment
+from ..kinds.used import lines as plugin_lines
 from ..present.robust import median_radius
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
@@ -62,6 +63,7 @@ def text(tree: xr.DataTree, sheet: Sheet) -> str:
     if facts["status_remedy"]:
         lines.append(f"remedy       {facts['status_remedy']}")
     lines += [f"warning      {warning}" for warning in tree.attrs["warnings"].splitlines()]
+    lines += [f"plugin       {line}" for line in plugin_lines(tree.attrs)]
     lines += _of_ensemble(tree, sheet) if "seed" in tree.dims else _of_run(tree, facts, sheet)
     return sheet.fitted(lines)
 

@@ -7,10 +7,10 @@ import hashlib
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -73,9 +73,20 @@ def load(path: str, content: bytes) -> Plugin:
     return found
 
 
-def files() -> list[tuple[str, bytes]]:
-    """(path, content) of the files that are loaded, for other processes to load."""
-    return [(path, content) for path, (_, content) in _files.items()]
+def files() -> tuple[tuple[str, bytes], ...]:
+    """(path, content) of the files that are loaded, for other processes to `hold`."""
+    return tuple((path, content) for path, (_, content) in _files.items())
+
+
+def hold(wanted: Iterable[tuple[str, bytes]]) -> None:
+    """Load these files and forget all others: what is loaded is then as it was where `files` gave them."""
+    wanted = tuple(wanted)
+    for path, (known, content) in list(_files.items()):
+        if (path, content) not in wanted:
+            _forget(known)
+            del _files[path]
+    for path, content in wanted:
+        load(path, content)
 
 
 def load_installed() -> None:
@@ -85,8 +96,8 @@ def load_installed() -> None:
         return
     _installed_are_loaded = True
     for entry in entry_points(group=GROUP):
+        found = Plugin(entry.name, entry.dist.version if entry.dist else "", _digest_of_package(entry))
         try:
-            found = _of_package(entry)
             with registered_by(found):
                 entry.load()
         except Exception as error:
@@ -138,14 +149,16 @@ def _assigns_version(node: ast.Assign) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__version__" for target in node.targets)
 
 
-def _of_package(entry: EntryPoint) -> Plugin:
-    """Its version and the SHA-256 of its files."""
-    file = Path(str(import_module(entry.module.partition(".")[0]).__file__))
-    sources = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+def _digest_of_package(entry: EntryPoint) -> str:
+    """SHA-256 of its Python files, "" where they cannot be found."""
+    spec = find_spec(entry.module.partition(".")[0])
+    if spec is None or spec.origin is None:
+        return ""
+    file = Path(spec.origin)
     digest = hashlib.sha256()
-    for source in sources:
+    for source in sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]:
         digest.update(source.read_bytes())
-    return Plugin(entry.name, entry.dist.version if entry.dist else "", digest.hexdigest())
+    return digest.hexdigest()
 
 
 def _forget(plugin: Plugin) -> None:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..errors import ScenarioError, UsageError
+from ..kinds.used import missing
 from ..scenario import Scenario
 from ..scenario.arrays import SECTIONS
 from ..scenario.load import reread
@@ -20,7 +21,7 @@ def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[s
     """The scenario that ran, with the arrays that came from files or from memory: the files need not be there.
 
     seed: of one member of an ensemble. overrides: dotted key -> value. Raises UsageError where the text cannot be read by
-    this version of flowsim, ScenarioError for wrong overrides.
+    this version of flowsim or without a plugin, ScenarioError for wrong overrides.
     """
     if "scenario" not in tree.attrs:
         raise UsageError("this result holds no scenario: its attribute is gone")
@@ -28,6 +29,8 @@ def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[s
     try:
         scenario = reread(text)
     except ScenarioError as error:
+        if absent := missing(tree.attrs):
+            raise UsageError(f"its scenario cannot be read as it is: {absent}") from None
         said = "; ".join(str(issue) for issue in error.issues)
         maker = tree.attrs.get("flowsim_version", "an unknown version")
         raise UsageError(f"this version of flowsim cannot read the scenario of flowsim {maker}: {said}") from None

@@ -11,6 +11,7 @@ from typing import Any
 import xarray as xr
 
 from ..errors import UsageError
+from ..kinds import used
 from ..problem import Problem
 from ..results.layout import data, init
 from ..results.stored import scenario_of
@@ -112,8 +113,16 @@ def restore_ensemble(tree: xr.DataTree) -> float:
 
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
-    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title."""
-    made_by = scenario_of(tree)
+    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title, or
+    by a plugin of other content."""
+    try:
+        made_by = scenario_of(tree)
+    except UsageError as error:
+        raise UsageError(f"{output}: {error}") from None
+    if others := used.different(tree.attrs, scenario.to_dict()):
+        raise UsageError(
+            f"{output}: was begun with another plugin: {others}; resume with the file that it was begun with"
+        )
     there, here = _compared(made_by.to_dict()), _compared(scenario.to_dict())
     different = [
         f"{key} is {_told(there, key)} there and {_told(here, key)} here"
@@ -131,11 +140,11 @@ def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: 
             continue
         began = tree.children[name].to_dataset(inherit=False)
         names = {*map(str, began), *map(str, here_too)}
-        others = sorted(array for array in names if not _same(began, here_too, array))
-        if others:
+        unequal = sorted(array for array in names if not _same(began, here_too, array))
+        if unequal:
             files = [str(path) for key, path in referenced_files(scenario).items() if key.startswith(f"{name}.")]
             what = " and ".join(files) or f"{'Data' if name == 'data' else 'Weights'} in memory"
-            raise UsageError(f"{output}: {what} has changed since this run was begun: {', '.join(others)}")
+            raise UsageError(f"{output}: {what} has changed since this run was begun: {', '.join(unequal)}")
 
 
 def _same(one: xr.Dataset, other: xr.Dataset, name: str) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..errors import FlowsimError
+from ..kinds.plugins import files
 from ..run.outlook import evaluations
 from ..run.prepare import Prepared
 from ..scenario import Scenario, read
@@ -60,10 +61,12 @@ class Flight:
 @dataclass(frozen=True)
 class Batch:
     """Flights that go to a worker together and whose results share a file. folder: what relative paths start from.
-    suspect: whether it is a point of a batch that has killed its worker."""
+    plugins: path and content of the files that register kinds. suspect: whether it is a point of a batch that has killed
+    its worker."""
 
     flights: tuple[Flight, ...]
     folder: str
+    plugins: tuple[tuple[str, bytes], ...] = ()
     suspect: bool = False
 
     @property
@@ -74,7 +77,7 @@ class Batch:
         """Its points, each as a batch of its own."""
         for flight in self.flights:
             for single in flight.alone():
-                yield Batch((single,), self.folder, suspect=True)
+                yield Batch((single,), self.folder, self.plugins, suspect=True)
 
 
 def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
@@ -112,15 +115,16 @@ def batches(plan: Plan, points: Sequence[Point], of_each: Estimate, workers: int
         return max(min(max(-(-left // (SHARES * max(workers, 1))), least), most), 1)
 
     found: list[Batch] = []
+    plugins = files()
     waiting: list[Flight] = []
     left = len(points)
     for flight in _flights(plan, points, size):
         if sum(len(other.points) for other in waiting) + len(flight.points) > size(left):
-            found.append(Batch(tuple(waiting), str(plan.folder)))
+            found.append(Batch(tuple(waiting), str(plan.folder), plugins))
             left -= len(found[-1].points)
             waiting = []
         waiting.append(flight)
-    found.append(Batch(tuple(waiting), str(plan.folder)))
+    found.append(Batch(tuple(waiting), str(plan.folder), plugins))
     return [batch for batch in found if batch.flights]
 
 

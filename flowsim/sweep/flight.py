@@ -14,6 +14,7 @@ from typing import Any
 import xarray as xr
 
 from ..errors import FlowsimError
+from ..kinds.plugins import hold
 from ..results import write
 from ..run import run
 from ..scenario import read
@@ -58,6 +59,7 @@ def fly(batch: Batch) -> Landed:
     records: list[Record] = []
     lone = len(batch.flights) == 1
     with one_core():
+        hold(batch.plugins)
         for flight in batch.flights:
             for tree, found in _flown(flight, batch.folder):
                 group = "" if lone and len(found) == len(batch.points) else str(len(results))

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.used import used
 from ..scenario import Scenario, referenced_files
 from ..scenario.changes import LEADS_NOWHERE, changed, remove
 from ..scenario.explain import explain
@@ -80,12 +81,15 @@ class Plan:
 
     @property
     def identity(self) -> str:
-        """What a folder of results has to agree on: the values of everything that is not swept, and the files it reads."""
+        """What a folder of results has to agree on: the values of everything that is not swept, the files it reads, and the
+        plugins whose kinds it names."""
         kept = self.scenario.to_dict()
         for key in ("title", "sweep", *self.scenario.sweep.keys):
             remove(kept, path_of(key))
         files = {key: _digest(path) for key, path in referenced_files(self.scenario, self.folder).items()}
-        return hashlib.sha256(_canonical([kept, files]).encode()).hexdigest()
+        plugins = [[plugin.name, plugin.sha256] for plugin in used(self.scenario.to_dict())]
+        agreed = [kept, files, plugins] if plugins else [kept, files]
+        return hashlib.sha256(_canonical(agreed).encode()).hexdigest()
 
     def resolved(self, point: Point) -> dict[str, Any]:
         """The values of the point's scenario."""

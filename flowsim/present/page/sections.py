@@ -10,13 +10,15 @@ from shlex import quote
 import numpy as np
 
 from ...evaluate.phases import moment
+from ...kinds.used import ATTRIBUTE as PLUGINS
+from ...kinds.used import lines as plugin_lines
 from ...markup import facts, table
 from .run import Phase, Run, number
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
 CLOSE = 5.0
 #: Attributes that have a place of their own on the page.
-ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy"}
+ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy", PLUGINS}
 #: Status -> its sign, and how it looks; every other one is a failure.
 ENDINGS = {"done": ("✓", "good"), "running": ("…", ""), "unknown": ("?", "")}
 SIGNS = {"holds": "✓", "does not hold": "✗", "not applicable": "–"}
@@ -33,6 +35,7 @@ def verdict(run: Run) -> str:
     if told["status_remedy"]:
         lines.append(f"<p><strong>What to do:</strong> {escape(told['status_remedy'])}.</p>")
     lines += [f"<p><strong>Warning:</strong> {escape(line)}</p>" for line in str(told["warnings"]).splitlines()]
+    lines += [f"<p><strong>Plugin:</strong> {escape(line)}</p>" for line in plugin_lines(told)]
     if run.is_ensemble:
         members, shown = run.source.trajectory.sizes["seed"], run.first.attributes["seed"]
         lines.append(

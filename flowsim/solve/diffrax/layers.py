@@ -11,8 +11,9 @@ import numpy as np
 
 from ...kinds.layers import Passed, Product, forward, pulls_back, velocities
 from ...problem import Reduced
+from ..constants import OUTPUT_FLOOR
 from ..snapshot import Snapshot
-from .coordinates import OUTPUT_FLOOR, Constants, State, row_norms
+from .coordinates import Constants, State, row_norms
 from .field import Data, Network
 
 

@@ -1,0 +1,263 @@
+"""Kinds from outside of flowsim: how they come in, what results say of them, and what is said where they are missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.plugins import LAB
+
+import flowsim
+from flowsim.cli import main
+from flowsim.kinds import plugins, registry
+from flowsim.observe import OBSERVABLES, Instant
+
+GIVEN = ["--plugin", "my_lab.py"]
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_plugin_s_kinds_are_used_by_their_names(lab):
+    found = flowsim.plugin("my_lab.py")
+    assert (found.name, found.version, found.sha256) == ("my_lab", "1.2", digest(lab / "my_lab.py"))
+    tree = flowsim.run("scenario.toml")
+    case = flowsim.reopen(tree)
+    square = Instant(case.setting, case.weights[-1]).direction ** 2
+    expected = square.sum(axis=1) ** 2 / (square**2).sum(axis=1)
+    assert tree["participation"].dims == ("time", "neuron")
+    np.testing.assert_allclose(tree["participation"].values[-1], expected, rtol=1e-12)
+    assert tree["participation"].attrs["long_name"] == "participation ratio of the weights"
+    assert float(tree["claims/measured"][0]) == pytest.approx(expected.mean())
+    assert tree["claims/verdict"].values.tolist() == ["holds"]
+
+
+def test_a_result_names_the_plugins_whose_kinds_it_takes(lab):
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc"]) == 0
+    told = json.loads(flowsim.open("run.nc").attrs["plugins"])
+    kinds = {"observable": ["participation"], "claim": ["my_lab.participates"]}
+    assert told == [{"name": "my_lab", "version": "1.2", "sha256": digest(lab / "my_lab.py"), "kinds": kinds}]
+    named = ["--set", 'observe.variables=["loss"]', "--unset", "evaluate.claims"]
+    assert main(["run", "scenario.toml", *GIVEN, *named, "-o", "without.nc"]) == 0
+    assert "plugins" not in flowsim.open("without.nc").attrs
+
+
+def flowsim_in_a_process(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flowsim", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_without_the_plugin_a_result_opens_shows_and_plots_and_says_what_is_missing(lab):
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc"]) == 0
+    plugins.hold(())
+    shown = flowsim_in_a_process("show", "run.nc")
+    bring = "give the file by --plugin, or flowsim.plugin(path) in Python"
+    missing = 'observable "participation", claim "my_lab.participates"'
+    assert shown.returncode == 0
+    assert " ".join(shown.stdout.split()).count(f"{missing}; not loaded here: {bring}") == 1
+    for command in (["plot", "run.nc", "loss"], ["report", "run.nc"]):
+        assert main(command) == 0
+    assert f"not loaded here: {bring}" in (lab / "run.html").read_text()
+    assert flowsim.open("run.nc")["participation"].shape == (4, 5)
+    with pytest.raises(flowsim.UsageError) as error:
+        _ = flowsim.reopen("run.nc").scenario
+    assert f"{missing} of the plugin my_lab 1.2 (SHA-256 {digest(lab / 'my_lab.py')[:12]}); {bring}" in str(error.value)
+    flowsim.plugin("my_lab.py")
+    assert flowsim.reopen("run.nc").scenario.observe.variables == ("loss", "participation")
+
+
+def test_a_scenario_brings_no_plugin_by_itself(lab, capsys):
+    assert main(["check", "scenario.toml"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith('scenario.toml:12: observe.variables[1]: "participation" is not allowed; ')
+    assert 'scenario.toml:14: evaluate.claims[0]: "my_lab.participates" is not allowed; ' in told
+    assert "--plugin" in told
+
+
+def test_a_misspelt_name_is_answered_with_the_plugin_s_nearest_one(lab, capsys):
+    text = (lab / "scenario.toml").read_text()
+    (lab / "scenario.toml").write_text(text.replace('"participation"', '"partcipation"').replace("pates", "pate"))
+    assert main(["check", "scenario.toml", *GIVEN]) == 2
+    told = capsys.readouterr().err
+    assert (
+        'scenario.toml:12: observe.variables[1]: "partcipation" is not allowed; did you mean "participation"?' in told
+    )
+    assert 'scenario.toml:14: evaluate.claims[0]: "my_lab.participate" is not allowed; did you mean "my_lab' in told
+
+
+BROKEN = {
+    "syntax": ("def f(:\n", "bad.py:1: invalid syntax"),
+    "raises": ("x = 1\n1 / 0\n", "bad.py:2: ZeroDivisionError: division by zero"),
+    "name": (
+        'import flowsim\nflowsim.register.observable("loss")(lambda instant: 0.0)\n',
+        'bad.py:2: the observable "loss" is registered already, by flowsim; choose another name',
+    ),
+    "dims": (
+        'import flowsim\nflowsim.register.observable("y", dims=("neurone",))(lambda instant: 0.0)\n',
+        'bad.py:2: the observable "y" has dims neurone; allowed: neuron, cluster, sample',
+    ),
+    "claim": (
+        'import flowsim\nflowsim.register.claim("y", where="", statement="", bound=1.0)\n',
+        'bad.py:2: the claim "y" needs a name such as "paper.theorem"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BROKEN.values(), ids=BROKEN)
+def test_what_is_wrong_with_a_plugin_is_told_by_its_line(lab, capsys, content, message):
+    (lab / "bad.py").write_text(content)
+    before = {name: tuple(found) for name, found in registry.REGISTRIES.items()}
+    assert main(["check", "scenario.toml", "--plugin", "bad.py"]) == 2
+    assert capsys.readouterr().err.rstrip() == message
+    assert {name: tuple(found) for name, found in registry.REGISTRIES.items()} == before
+
+
+RAISING = {
+    "division": (
+        "return 1 / 0",
+        'my_lab.py:10: ZeroDivisionError: division by zero (in the observable "participation")',
+    ),
+    "shape": ("return instant.loss", "my_lab.py:10: AttributeError: "),
+    "scalar": (
+        "return 0.0",
+        'the observable "participation" gave an array of shape (); it should be (5,) for its dims (neuron)',
+    ),
+    "words": ('return "many"', 'the observable "participation" gave str, which is no array of numbers'),
+}
+
+
+@pytest.mark.parametrize(("body", "message"), RAISING.values(), ids=RAISING)
+def test_what_a_plugin_s_function_raises_is_told_by_its_line(lab, capsys, body, message):
+    (lab / "my_lab.py").write_text(LAB.replace("    square = instant.direction**2", f"    {body}"))
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc"]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "Traceback" not in told
+
+
+def test_a_changed_file_takes_the_place_of_what_it_was_and_a_file_that_fails_leaves_nothing(lab):
+    first = flowsim.plugin("my_lab.py")
+    assert flowsim.plugin("my_lab.py") == first
+    (lab / "my_lab.py").write_text(LAB.replace('"participation"', '"ratio"'))
+    second = flowsim.plugin("my_lab.py")
+    assert second.sha256 != first.sha256
+    assert "ratio" in OBSERVABLES
+    assert "participation" not in OBSERVABLES
+    (lab / "my_lab.py").write_text(LAB + "1 / 0\n")
+    with pytest.raises(flowsim.UsageError, match=r"my_lab\.py:24: ZeroDivisionError"):
+        flowsim.plugin("my_lab.py")
+    assert not {"ratio", "participation"} & OBSERVABLES.keys()
+
+
+def test_two_files_of_one_name_are_refused(lab):
+    (lab / "other").mkdir()
+    (lab / "other" / "my_lab.py").write_text(LAB + "\n")
+    flowsim.plugin("my_lab.py")
+    with pytest.raises(flowsim.UsageError, match="plugins need different names"):
+        flowsim.plugin("other/my_lab.py")
+
+
+def test_python_registers_without_a_file_and_may_register_again(lab):
+    def value(instant):
+        return 1.0
+
+    try:
+        flowsim.register.observable("unit")(value)
+        flowsim.register.observable("unit")(value)
+        scenario = flowsim.load("scenario.toml", {"observe.variables": ["unit"], "evaluate.claims": []})
+        tree = flowsim.run(scenario)
+        assert tree["unit"].values.tolist() == [1.0] * 4
+        (told,) = json.loads(tree.attrs["plugins"])
+        assert (told["name"], told["kinds"]) == (__name__, {"observable": ["unit"]})
+    finally:
+        OBSERVABLES.forget(OBSERVABLES.origin("unit"))
+
+
+def test_resume_refuses_a_plugin_of_other_content(lab, capsys):
+    short = ["--set", "flow.until.steps=2"]
+    assert main(["run", "scenario.toml", *GIVEN, *short, "-o", "run.nc"]) == 3
+    changed = LAB.replace("** 2 /", "** 2.0 /")
+    (lab / "my_lab.py").write_text(changed)
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc", "--resume"]) == 2
+    assert "run.nc: was begun with another plugin: the plugin my_lab 1.2 (SHA-256" in capsys.readouterr().err
+    plugins.hold(())
+    assert main(["run", "scenario.toml", "-o", "run.nc", "--resume"]) == 2
+    (lab / "my_lab.py").write_text(LAB)
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc", "--resume"]) == 0
+    assert main(["run", "scenario.toml", *GIVEN, "-o", "whole.nc"]) == 0
+    resumed, whole = flowsim.open("run.nc").to_dataset(), flowsim.open("whole.nc").to_dataset()
+    assert resumed.load().equals(whole.load())
+
+
+@pytest.mark.slow
+def test_a_sweep_hands_plugins_to_the_processes_of_dask(lab, capsys):
+    pytest.importorskip("distributed")
+    with (lab / "scenario.toml").open("a") as file:
+        file.write('[sweep]\ngrid = { seed = [0, 1] }\ntrajectories = ["participation"]\n')
+    command = ["sweep", "scenario.toml", *GIVEN, "-o", "points", "--workers", "1"]
+    assert main(command) == 0
+    with flowsim.open_sweep("points") as dataset:
+        assert dataset["participation"].sizes["seed"] == 2
+        assert np.isfinite(dataset["participation"].values).all()
+        assert json.loads(dataset.attrs["plugins"])[0]["name"] == "my_lab"
+    (lab / "my_lab.py").write_text(LAB + "\n")
+    assert main([*command, "--resume"]) == 2
+    assert "its files or plugins have changed" in capsys.readouterr().err
+
+
+def installed(folder: Path, name: str, content: str) -> None:
+    """Write a package with an entry point, as pip would."""
+    (folder / f"{name}.py").write_text(content)
+    info = folder / f"{name}-3.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 3.1\n")
+    (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{name} = {name}\n")
+
+
+def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    path = [str(folder), str(Path(flowsim.__file__).parents[1])]
+    lines = f"import sys\nsys.path[:0] = {path!r}\n{code}"
+    return subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+
+
+def test_installed_packages_are_loaded_when_a_name_is_looked_for_and_not_before(lab):
+    installed(lab, "their_lab", LAB.replace("my_lab", "their_lab"))
+    code = """
+import flowsim
+flowsim.loads("")
+assert "their_lab" not in sys.modules
+scenario = flowsim.loads('[observe]\\nvariables = ["participation"]')
+assert "their_lab" in sys.modules
+from flowsim.observe import OBSERVABLES
+print(OBSERVABLES.origin("participation"))
+"""
+    found = python(code, lab)
+    assert found.stderr == ""
+    digest_here = hashlib.sha256((lab / "their_lab.py").read_bytes()).hexdigest()
+    assert found.stdout.strip() == f"their_lab 3.1 (SHA-256 {digest_here[:12]})"
+
+
+def test_a_broken_installed_package_is_warned_of_by_name_and_left_out(lab):
+    installed(lab, "broken_lab", "1 / 0\n")
+    installed(lab, "their_lab", LAB.replace("my_lab", "their_lab"))
+    found = python(
+        """
+import flowsim
+flowsim.loads('[observe]\\nvariables = ["participation"]')
+""",
+        lab,
+    )
+    assert found.returncode == 0
+    assert 'the installed plugin "broken_lab" cannot be loaded: ZeroDivisionError: division by zero' in found.stderr
+
+
+def test_importing_flowsim_or_reading_a_result_s_text_runs_no_plugin(lab):
+    (lab / "my_lab.py").write_text("raise SystemExit('ran')\n")
+    found = python("import flowsim\nflowsim.loads('title = \"my_lab.py\"')\nprint('fine')", lab)
+    assert (found.stdout, found.stderr) == ("fine\n", "")

@@ -1,0 +1,44 @@
+"""A plugin's file, and a scenario that names its kinds."""
+
+from __future__ import annotations
+
+LAB = '''"""What my lab adds to flowsim."""
+
+import flowsim
+
+__version__ = "1.2"
+
+
+@flowsim.register.observable("participation", dims=("neuron",), long_name="participation ratio of the weights")
+def participation(instant):
+    square = instant.direction**2
+    return square.sum(axis=-1) ** 2 / (square**2).sum(axis=-1)
+
+
+@flowsim.register.claim(
+    "my_lab.participates",
+    where="Section 1",
+    statement="mean participation ratio at the end",
+    bound=3.0,
+    at_least=True,
+    observables=("participation",),
+)
+def participates(evidence):
+    return evidence.over_time("participation")[1][-1].mean()
+'''
+
+SCENARIO = """[data]
+samples = 8
+dimension = 10
+[model]
+activation = "relu"
+width = 5
+[flow]
+engine = "numba"
+until = { time = 2.0 }
+[observe]
+times = 4
+variables = ["loss", "participation"]
+[evaluate]
+claims = ["my_lab.participates"]
+"""
