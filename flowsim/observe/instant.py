@@ -12,10 +12,10 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
+from ..kinds.layers import forward
+from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..problem import Problem, Reduced
-from ..problem.data import Samples
-from ..problem.networks.layers import forward
 from ..scenario.observe import Observe
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads

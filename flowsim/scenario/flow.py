@@ -221,7 +221,7 @@ def _follow_stops() -> None:
     rebuild(Flow, Stage)
 
 
-STOPS.follow(_follow_stops)
+STOPS.watch(_follow_stops)
 
 
 def _positive(value: Any) -> bool:

@@ -16,7 +16,6 @@ from ..problem import Reduced
 from ..scenario import Scenario
 from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SETTLED_LOSS, SETTLED_MOTION
 from .goals import Watch
-from .plan import ENDLESS
 from .snapshot import Snapshot
 
 #: and one whose smallest loss has fallen by less than a factor of e while no neuron has moved by so many tolerances: where
@@ -133,7 +132,7 @@ def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     until = scenario.flow.until
     aligning = until.watched(Watched.ALIGNMENT)
     alone = set(until.goals) == {*aligning, *until.watched(Watched.STEPS)}
-    if not aligning or not alone or scenario.loss.kind not in ENDLESS:
+    if not aligning or not alone or not scenario.loss.formulas.endless:
         return None
     return Target(reduced, min(aligning.values()))
 

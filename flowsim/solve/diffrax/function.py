@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...kinds.activations import Activation
+from ...kinds.layers import forward
 from ...problem import Problem
-from ...problem.networks import Activation
-from ...problem.networks.layers import forward
 
 
 def function_of(problem: Problem) -> Callable[[Sequence[Any], Any], Any]:
