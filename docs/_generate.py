@@ -11,6 +11,7 @@ from typing import Any
 
 from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
+from flowsim.observe.kinds.sharpness import DENSE, TOLERANCE
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.papers import CLAIMS
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT
@@ -42,8 +43,10 @@ def constants() -> dict[str, str]:
         "amplified": f"{AMPLIFIED:g}",
         "averaged": f"{AVERAGED:g}",
         "converged": f"{CONVERGED:g}",
+        "dense_hessian": str(DENSE),
         "grown": f"{GROWN:g}",
         "implicit_limit": str(IMPLICIT_LIMIT),
+        "lanczos_tolerance": f"{TOLERANCE:g}",
         "log_span": f"{LOG_SPAN:,.0f}",
         "max_instants": str(MAX_INSTANTS),
         "max_points": f"{MAX_POINTS:,}",
