@@ -179,6 +179,9 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     if init.around_centers:
         others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
+    if not init.drawn and not scenario.model.takes_weights:
+        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
         if asked and not (key == "claims" and not _layered(scenario.model)):
             yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
