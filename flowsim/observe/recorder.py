@@ -17,6 +17,7 @@ from ..solve.schedule import Schedule
 from .handed import handed
 from .instant import Instant, Setting
 from .observable import OBSERVABLES, SIZES, Observable
+from .stops import met
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000
@@ -275,7 +276,7 @@ class Recorder:
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
     _latest: Snapshot | None = None
-    _residual: float = math.nan
+    _met: str = ""
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
@@ -294,9 +295,9 @@ class Recorder:
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
-    def residual(self) -> float:
-        """Of the KKT conditions at the latest kept instant; nan before the first."""
-        return self._residual
+    def met(self) -> str:
+        """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
+        return self._met
 
     @property
     def separated(self) -> bool:
@@ -316,8 +317,7 @@ class Recorder:
         instant = Instant(self.setting, Snapshot.stack([snapshot]))
         log_loss = float(instant.log_loss[0])
         self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
-        if self.scenario.flow.until.kkt is not None:
-            self._residual = float(instant.certificate.residual[0])
+        self._met = met(self.scenario.flow.until, instant)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:
