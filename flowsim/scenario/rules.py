@@ -170,10 +170,12 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     """What networks that have no output weight for each neuron cannot have."""
     kind, init = scenario.model.kind, scenario.init
     if scenario.model.own_outputs:
+        if scenario.model.output_weight is not None and "ratio" in init.model_fields_set:
+            yield Broken("init.ratio", 'only with model.output = "trained"', ("model.output",))
         return
     given = f'not for model.kind = "{kind}"'
     reads = ("model.kind",)
-    for key in ("balanced", "signs"):
+    for key in ("balanced", "ratio", "signs"):
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
     if init.around_centers:
