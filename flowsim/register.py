@@ -63,7 +63,7 @@ def claim(
     at_least: bool = False,
     observables: Iterable[str] = (),
 ) -> Callable[[F], F]:
-    """Register a function of a :class:`flowsim.evaluate.Evidence` that measures what a statement bounds.
+    """Register a function of a :class:`flowsim.evaluate.evidence.Evidence` that measures what a statement bounds.
 
     name: "paper.theorem" or "paper.theorem.part". where: the place in the paper. bound: a number, or a function of the
     evidence; at_least: whether it is a lower bound. observables: what the function looks at over time, so that it is kept.
