@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ..kinds.names import nearest
-from ..kinds.stop import Watched
+from ..kinds.stop import STOPS, Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
@@ -140,7 +140,7 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
         return "time", "a loss with a regularizer has no limit at infinity"
     if not scenario.loss.formulas.endless:
         return "time", f"{scenario.loss.kind} loss has no limit at infinity"
-    late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
+    late = next((goal for goal in flow.until.goals if STOPS[goal].late), None)
     if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
     if flow.until.time is not None:
