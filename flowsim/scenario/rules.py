@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..kinds.section import Broken
 from .data import DRAWN
 from .evaluate import OF_OUTPUTS
-from .flow import Stage
+from .flow import ADAM, Stage
 from .init import Given, Nudged
 from .loss import MARGIN_LOSSES
 from .model import Function, Linear, Mlp, NtkFeatures, SymmetricRelu, TwoLayer
@@ -41,6 +41,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
+    yield from _broken_optimizers(scenario)
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)
@@ -210,6 +211,22 @@ def _broken_by_layers(scenario: Scenario, model: Mlp, given: str) -> Iterator[Br
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
     if scenario.is_ensemble:
         yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
+
+def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
+    """Which networks know which descent."""
+    ordinary, reads = isinstance(scenario.model, Function), ("model.kind",)
+    for key, flow in scenario.flows():
+        if ordinary:
+            if flow.fresh:
+                yield Broken(f"{key}.fresh", f'not for model.kind = "{scenario.model.kind}"', reads)
+            if flow.label_noise and scenario.loss.kind != "square":
+                yield Broken(f"{key}.label_noise", 'only with loss.kind = "square"', ("loss.kind",))
+            continue
+        only = "only for networks that are functions, as flowsim.flow takes them"
+        if flow.method in ADAM:
+            yield Broken(f"{key}.method", f'"{flow.method}" is {only}', reads)
+        yield from (Broken(f"{key}.{name}", only, reads) for name in sorted(flow.of_optimizers) if flow.descends)
 
 
 def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterator[Broken]:

@@ -143,7 +143,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    if not problem.two_layers and flow.precision == "mixed":
+    if problem.network is None and not problem.two_layers and flow.precision == "mixed":
         others = "descent of networks of several layers, and of features of the tangent kernel,"
         raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
@@ -156,12 +156,18 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'compiled ' if problem.two_layers else ''}iterations; time is step x iteration{products}",
+            f"engine descent: {_how(problem)}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
         warnings=(),
     )
+
+
+def _how(problem: Problem) -> str:
+    if problem.network is not None:
+        return "optax's "
+    return "compiled " if problem.two_layers else ""
 
 
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
