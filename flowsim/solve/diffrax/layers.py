@@ -12,12 +12,12 @@ import numpy as np
 from ...problem import Reduced
 from ...problem.networks.layers import Passed, Product, forward, pulls_back, velocities
 from ..snapshot import Snapshot
-from .coordinates import OUTPUT_FLOOR, Constants, State, row_norms
+from .coordinates import OUTPUT_FLOOR, Constants, OfNeurons, State, row_norms
 from .field import Data, Network
 
 
 @dataclass(frozen=True)
-class Layers:
+class Layers(OfNeurons):
     """hidden = w of the first layer, upper = the matrices of the others.
 
     Implements :class:`flowsim.solve.diffrax.coordinates.Coordinates`.
