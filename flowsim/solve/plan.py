@@ -207,8 +207,8 @@ def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]
         return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
-    if problem.network is not None:
-        return "tsit5", "whether the field is smooth is not known"
+    if problem.network is not None and not problem.network.smooth:
+        return "tsit5", "the network takes maxima or cases, where its gradient may jump"
     if engine == "diffrax":
         return "dopri8", "the field is smooth"
     if rtol >= HIGH_ORDER_RTOL:

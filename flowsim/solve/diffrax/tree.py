@@ -76,10 +76,10 @@ class Tree:
         ]
 
     def _leeway(self, state: State, length: jax.Array, constants: Constants) -> list[jax.Array]:
-        """For each unit, by how much a step moves it more or less per relative error of all entries, of signs that have
+        """For each unit, by how much a step moves it more or less per relative error of all entries, where these have
         nothing in common."""
         whole, unravel = jax.flatten_util.ravel_pytree(state)
-        moved = unravel(whole * jnp.asarray(_signs(whole.size)))
+        moved = unravel(whole * jnp.asarray(_parts(whole.size)))
         change = jax.jvp(lambda at: self.field(at, constants), (state,), (moved,))[1]
         size = jnp.linalg.norm(jax.flatten_util.ravel_pytree(change)[0])
         # of fast modes that decay, no step shows more than their size
@@ -108,8 +108,9 @@ def _arrays(state: State) -> tuple[jax.Array, ...]:
     return state.upper
 
 
-def _signs(count: int) -> np.ndarray:
-    return np.random.default_rng(0).choice([-1.0, 1.0], count)
+def _parts(count: int) -> np.ndarray:
+    """Numbers of order 1 with which nothing cancels by a symmetry."""
+    return np.random.default_rng(0).standard_normal(count)
 
 
 def _square(arrays: tuple[jax.Array, ...]) -> jax.Array:
