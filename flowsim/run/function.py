@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 OF_FLOW = frozenset(
     ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", *OF_OPTIMIZERS)
 )
-OF_OBSERVE = frozenset(("times", "spacing", "variables", "snapshots"))
+OF_OBSERVE = frozenset(
+    ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")
+)
 
 
 def flow(

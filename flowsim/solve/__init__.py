@@ -20,7 +20,7 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .optax.integrator import OptaxDescent
 
         return OptaxDescent(scenario, reduced, plan)
-    if plan.engine == "descent" and not reduced.problem.two_layers:
+    if plan.engine == "descent" and (not reduced.problem.two_layers or reduced.problem.uncompiled):
         from .descent.general import GeneralDescent
 
         return GeneralDescent(scenario, reduced, plan)

@@ -8,18 +8,16 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from ..kinds.stop import STOPS, Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
-from ..scenario.model import Function, SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
-#: The losses that a flow can drive to 0 forever.
-ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
@@ -111,22 +109,22 @@ def reading(scenario: Scenario, clock: str) -> str:
 
 
 def _clock(scenario: Scenario) -> tuple[str, str]:
-    flow, loss = scenario.flow, scenario.loss.kind
+    flow, model = scenario.flow, scenario.model
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
-    if isinstance(scenario.model, Function) and scenario.model.homogeneity is None:
+    if model.ordinary and model.output_degree is None:
         return "time", "the one for networks that are not known to be homogeneous"
-    if scenario.model.kind == "mlp":
+    if model.hidden_widths:
         return "time", "the one for networks of several layers"
     if isinstance(flow, Stage):
         return "time", "the one for stages"
-    if isinstance(scenario.model, SymmetricRelu):
+    if model.common_threshold is not None:
         return "time", "the one for thresholds that change with time"
     if scenario.loss.regularizer.used:
         return "time", "a loss with a regularizer has no limit at infinity"
-    if loss not in ENDLESS:
-        return "time", f"{loss} loss has no limit at infinity"
-    late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
+    if not scenario.loss.formulas.endless:
+        return "time", f"{scenario.loss.kind} loss has no limit at infinity"
+    late = next((goal for goal in flow.until.goals if STOPS[goal].late), None)
     if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
     if flow.until.time is not None:
@@ -143,9 +141,11 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    if problem.network is None and not problem.two_layers and flow.precision == "mixed":
-        others = "descent of networks of several layers, and of features of the tangent kernel,"
-        raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
+    compiled = problem.two_layers and not problem.uncompiled
+    if not compiled and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'descent without a compiled kernel computes in "float64"'))
+    if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
+        raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
@@ -167,7 +167,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
 def _how(problem: Problem) -> str:
     if problem.network is not None:
         return "optax's "
-    return "compiled " if problem.two_layers else ""
+    return "compiled " if problem.two_layers and not problem.uncompiled else ""
 
 
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
@@ -179,7 +179,9 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "diffrax", "the one with networks of several layers"
     if reduced.problem.gates is not None:
         return "diffrax", "the one with features of a tangent kernel"
-    if isinstance(scenario.model, SymmetricRelu):
+    if reduced.problem.uncompiled:
+        return "diffrax", f"there is no compiled kernel for {reduced.problem.uncompiled}"
+    if scenario.model.common_threshold is not None:
         return "numba", "the one with thresholds that change with time"
     if isinstance(flow, Stage) and flow.attack is not None:
         return "numba", "the one with attacks"
@@ -228,7 +230,7 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
     if power >= 2:
         return "polar", "neurons of a higher power take forever to reach zero"
     # |w|^2 - power v^2 is conserved (for tanh, while its neurons are small)
-    if (weights.output_log + 0.5 * np.log(power) <= weights.log_norm).all():
+    if power > 0 and (weights.output_log + 0.5 * np.log(power) <= weights.log_norm).all():
         return (
             "polar",
             "no output weight outweighs its neuron at the start, which keeps neurons from passing through zero",
@@ -250,6 +252,10 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
         wanted = next((key for key, so in asked.items() if so), "flow.solver" if problem.two_layers else "model.kind")
         raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
+    attacked = isinstance(scenario.flow, Stage) and scenario.flow.attack is not None
+    if problem.uncompiled and (engine == "numba" or attacked or scenario.model.common_threshold is not None):
+        key = "flow.engine" if engine == "numba" else "flow.method" if attacked else "model.kind"
+        raise scenario.error((key, f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))
     if solver not in SOLVERS[engine]:
@@ -271,8 +277,10 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
 
 
 def _check_aligns(scenario: Scenario, reduced: Reduced) -> None:
-    if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
-        raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
+    aligning = scenario.flow.until.watched(Watched.ALIGNMENT)
+    if aligning and (target_cluster(reduced) < 0).all():
+        none = "no neuron has a target cluster, so none can align"
+        raise scenario.error(*((f"flow.until.{name}", none) for name in aligning))
 
 
 def _underflows(problem: Problem) -> bool:

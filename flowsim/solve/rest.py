@@ -11,27 +11,19 @@ import numpy as np
 
 from ..arrays import Floats
 from ..kinds.network import Network, unit_sizes
+from ..kinds.stop import Watched
 from ..problem import Reduced
 from ..scenario import Scenario
+from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SETTLED_LOSS, SETTLED_MOTION
 from .goals import Watch
-from .plan import ENDLESS
 from .snapshot import Snapshot
 
-#: It is not asked before the fastest neuron would at first have moved by so many times its size.
-A_WHILE = 1000.0
-#: From one look to the next, for which the time has grown e-fold: a flow rests whose loss has fallen by less than this part
-#: of itself while no neuron has moved by more than this part of its size,
-SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
 #: and one whose smallest loss has fallen by less than a factor of e while no neuron has moved by so many tolerances: where
 #: an explicit solver's steps are as long as its stability allows, its errors keep it at such a distance from where it goes.
 FACTOR, TOLERANCES = 1.0, 10.0
 #: Where a loss falls for ever, all goes by log of the time: while that grows e-fold, the angle to a goal has to fall by
 #: this part of itself.
 NEARER = 0.1
-#: The first trial step moves the fastest neuron by this part of its size, on every engine.
-FIRST_MOTION = 1e-3
-#: A change of an output weight counts relative to the weight, but to no less than this part of its neuron's norm.
-OUTPUT_FLOOR = 1e-3
 
 #: How many of the arrays that are looked back at are of the neurons.
 OF_NEURONS = 4
@@ -138,10 +130,11 @@ def _numbers(rest: Rest) -> dict[str, Any]:
 def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
     until = scenario.flow.until
-    alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
-    if until.alignment is None or not alone or scenario.loss.kind not in ENDLESS:
+    aligning = until.watched(Watched.ALIGNMENT)
+    alone = set(until.goals) == {*aligning, *until.watched(Watched.STEPS)}
+    if not aligning or not alone or not scenario.loss.formulas.endless:
         return None
-    return Target(reduced, until.alignment)
+    return Target(reduced, min(aligning.values()))
 
 
 def _arrays(snapshot: Snapshot) -> tuple[Floats, ...]:

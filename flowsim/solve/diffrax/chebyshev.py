@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-#: As in the numba engine's `chebyshev`, where they are explained.
-DAMPING, INTERVAL, MOST_STAGES = 2.0 / 13.0, 0.65, 2000
-SETTLED, ITERATIONS, SAFE = 0.05, 20, 1.15
-PERTURBATION, LINEAR = 1e-8, 1e-3
+from ..constants import DAMPING, INTERVAL, ITERATIONS, LINEAR, MOST_STAGES, PERTURBATION, SAFE, SETTLED_RADIUS
+
 #: Of the velocities at both ends and of the mean one (Sommeijer, Shampine & Verwer 1998).
 ENDS, MEAN = 0.4, 0.8
 
@@ -89,7 +87,7 @@ class Chebyshev(diffrax.AbstractSolver[Memory]):
 
         def goes_on(walk: Any) -> jax.Array:
             count, _, radius, before = walk
-            return (count < ITERATIONS) & ((count == 0) | (jnp.abs(radius - before) > SETTLED * radius))
+            return (count < ITERATIONS) & ((count == 0) | (jnp.abs(radius - before) > SETTLED_RADIUS * radius))
 
         def iterate(walk: Any) -> Any:
             count, mode, radius, _ = walk

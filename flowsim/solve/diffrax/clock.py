@@ -11,20 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..constants import A_WHILE, BISECTIONS, NEGLIGIBLE, PIECES, SETTLED_LOSS, SETTLED_MOTION
 from .coordinates import Constants, Coordinates, State
 
-#: What is so many times e smaller than the rest of an integral is left out of it.
-NEGLIGIBLE = 40.0
-#: Pieces of a step; at the instants between them the field is evaluated on the dense output.
-PIECES = 4
 #: Steeper cubics than this are not those of a step that is accepted.
 STEEPEST = 1e9
-#: Bisections of a part of a step: to the last bit.
-BISECTIONS = 60
 _NODES, _WEIGHTS = (0.5 * np.polynomial.legendre.leggauss(5)[0] + 0.5, 0.5 * np.polynomial.legendre.leggauss(5)[1])
 LOG_10 = float(np.log(10.0))
-#: As in the numba engine's `stepper`.
-SETTLED_LOSS, SETTLED_MOTION, A_WHILE = 1e-6, 0.1, 1000.0
 
 
 class Times(NamedTuple):

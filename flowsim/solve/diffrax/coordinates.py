@@ -11,11 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...problem import Reduced
+from ..constants import OUTPUT_FLOOR
 from ..snapshot import Snapshot
 from .field import Data, Network
-
-#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
-OUTPUT_FLOOR = 1e-3
 
 
 class State(NamedTuple):

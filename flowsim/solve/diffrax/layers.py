@@ -9,10 +9,11 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
+from ...kinds.layers import Passed, Product, forward, pulls_back, velocities
 from ...problem import Reduced
-from ...problem.networks.layers import Passed, Product, forward, pulls_back, velocities
+from ..constants import OUTPUT_FLOOR
 from ..snapshot import Snapshot
-from .coordinates import OUTPUT_FLOOR, Constants, OfNeurons, State, row_norms
+from .coordinates import Constants, OfNeurons, State, row_norms
 from .field import Data, Network
 
 

@@ -12,19 +12,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..constants import FIRST_MOTION, LONG_STEP, PIECES, SMALLEST_STEP
 from ..goals import Goals, Watch
 from .chebyshev import Chebyshev
-from .clock import LOG_10, PIECES, LossClock, Times, log_time_inside, part_at
+from .clock import LOG_10, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
 
 #: Any later time counts as this one.
 LARGEST = sys.float_info.max
-#: First trial step: this much relative motion of the fastest neuron.
-FIRST_MOTION = 1e-3
-#: A step that takes more evaluations counts as several where attempts are limited.
-LONG_STEP = 32
-#: A step shorter than this many spacings of floating-point time cannot advance.
-SMALLEST_STEP = 16.0
 
 
 class Carry(NamedTuple):

@@ -9,21 +9,12 @@ from __future__ import annotations
 from math import sqrt
 
 from ...arrays import Floats
+from ..constants import DAMPING, INTERVAL, ITERATIONS, LINEAR, MOST_STAGES, PERTURBATION, SAFE, SETTLED_RADIUS
 from .compiled import allocating, compiled
 from .field import copy, evaluate, norm_of
 from .layout import LENGTH, SPECTRAL, Data, Network, State, Work
 from .regime import WITH_GATES
 
-#: Damping, and what it leaves of the stability interval: INTERVAL (stages^2 - 1).
-DAMPING, INTERVAL = 2.0 / 13.0, 0.65
-#: More stages than this would add up rounding; a step that needs them is made shorter.
-MOST_STAGES = 2000
-#: Power iterations stop when the spectral radius changes by less than this part, at the latest after so many.
-SETTLED, ITERATIONS = 0.05, 20
-#: A power iteration finds the radius from below.
-SAFE = 1.15
-#: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
-PERTURBATION, LINEAR = 1e-8, 1e-3
 #: A step is stiff for the explicit pairs when it is so many times the inverse spectral radius, and soft again when it is
 #: less than the second: of pairs that stability holds back it is about 2, found from below.
 STIFF, SOFT = 1.0, 0.5
@@ -125,7 +116,7 @@ def spectral_radius(network: Network, data: Data, state: State, work: Work) -> f
         for c in range(size):
             mode[c] = (away[c] - velocity[c]) / (shift * length)
         before, radius = radius, norm_of(mode)
-        if abs(radius - before) <= SETTLED * radius:
+        if abs(radius - before) <= SETTLED_RADIUS * radius:
             break
     state.clock[SPECTRAL] = radius
     return radius

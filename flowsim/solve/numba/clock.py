@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import exp, inf, log, log1p
 
 from ...arrays import Floats
+from ..constants import BISECTIONS, NEGLIGIBLE, PIECES
 from .compiled import compiled
 from .formulas import log_add
 from .layout import (
@@ -22,7 +23,6 @@ from .layout import (
     LENGTH,
     LOG_SPEED,
     PIECED,
-    PIECES,
     TIME,
     Data,
     Network,
@@ -31,12 +31,8 @@ from .layout import (
 )
 from .tableau import Tableau
 
-#: What is so many times e smaller than the rest of an integral is left out of it.
-NEGLIGIBLE = 40.0
 #: Where the logarithm of dt/ds changes by less than this in a step of a pair, time is integrated by the pair.
 SMOOTH = 1.0
-#: Bisections of a part of a step: to the last bit.
-BISECTIONS = 60
 #: Gauss's five nodes and weights on [0, 1].
 NODES = (0.046910077030668, 0.2307653449471585, 0.5, 0.7692346550528415, 0.953089922969332)
 WEIGHTS = (0.1184634425280945, 0.2393143352496832, 0.2844444444444444, 0.2393143352496832, 0.1184634425280945)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 
 from ...arrays import Floats
+from ..constants import OUTPUT_FLOOR
 from .compiled import compiled
 from .field import dot, norm_of
 from .layout import Aims, Network, State
 from .tableau import Tableau
 
-#: An output weight's error counts relative to the weight, but to no less than this part of its neuron's norm.
-OUTPUT_FLOOR = 1e-3
 #: A force on a weight is known to this part of the output weight.
 ROUNDING = 1e-14
 

@@ -7,6 +7,7 @@ from math import exp
 import numpy as np
 
 from ...arrays import Floats
+from ..constants import PIECES
 from .clock import by_pair, log_time_of_cubic, slope_of
 from .compiled import allocating, compiled
 from .control import add, combine
@@ -20,7 +21,6 @@ from .layout import (
     LENGTH,
     LOG_SPEED,
     PIECED,
-    PIECES,
     TIME,
     WALKS,
     Data,

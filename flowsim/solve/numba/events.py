@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 
 from ...arrays import Floats
+from ..constants import BISECTIONS
 from .compiled import allocating, compiled
 from .field import dot
 from .gated import ON_PLANE
@@ -15,8 +16,6 @@ from .tableau import Tableau
 
 #: Instants of a step at which polynomials are looked at before a root is bracketed.
 LOOKS = 16
-#: Bisections of a bracket: to the last bit.
-BISECTIONS = 60
 
 
 @compiled

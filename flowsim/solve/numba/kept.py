@@ -20,7 +20,7 @@ from ...machine import folder as kept_here
 
 HERE = Path(__file__).parent
 #: Constants that compiled code shares with the formulas.
-SHARED = HERE.parents[1] / "kinds" / "kernel.py"
+SHARED = (HERE.parents[1] / "kinds" / "kernel.py", HERE.parent / "constants.py")
 
 #: What reading a file raises that is not there as a whole.
 DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, pickle.UnpicklingError)
@@ -29,7 +29,7 @@ DAMAGED = (OSError, EOFError, ValueError, LookupError, TypeError, pickle.Unpickl
 @cache
 def stamp(home: Path) -> str:
     """Of the text of every module of this engine, of the constants it shares, and of the folder that an entry is from."""
-    sources = [SHARED, *(source for folder in dict.fromkeys((HERE, home)) for source in sorted(folder.glob("*.py")))]
+    sources = [*SHARED, *(source for folder in dict.fromkeys((HERE, home)) for source in sorted(folder.glob("*.py")))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

@@ -14,6 +14,7 @@ from ...problem import Problem, Reduced
 from ...problem.planes import Planes
 from ...scenario import Scenario
 from ...scenario.flow import Stage
+from ..constants import PIECES
 from ..goals import Goals, Watch
 
 #: More misfits than this in one step, and the step is tried again with a shorter one.
@@ -44,8 +45,6 @@ LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED, PIECED =
 # event at which the next one has to choose gates first
 WALKS, UPDATES, INEXACT, TURNS = range(18, 22)
 COUNTERS = 22
-#: A step within which the loss falls by much is that many cubics for the log of dt/ds.
-PIECES = 4
 #: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
 BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
 READINGS = ("time", "clock", "log10_time")

@@ -9,6 +9,7 @@ from math import exp, inf, isfinite, log, log10
 import numpy as np
 
 from ...arrays import Booleans, Floats
+from ..constants import A_WHILE, FIRST_MOTION, LONG_STEP, SETTLED_LOSS, SETTLED_MOTION, SMALLEST_STEP
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry
@@ -78,23 +79,12 @@ from .tableau import Solver, Tableau
 LOG_10 = log(10.0)
 #: Instants are named by no larger number, whatever the time.
 LARGEST = sys.float_info.max
-#: First trial step: this much relative motion of the fastest neuron.
-FIRST_MOTION = 1e-3
-#: A step shorter than this many spacings of floating-point time cannot advance.
-SMALLEST_STEP = 16.0
 #: Step size control (Hairer, Norsett & Wanner, II.4): safety, exponents of this error and the last, largest changes.
 SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
 #: How fast the estimated rate of events fades in a step without one.
 FADE = 0.98
 #: Steps between two looks at whether they are stiff; at least so many that are not lead back.
 LEAST_PATIENCE = 20
-#: A loss with a sample on the wrong side rests when, while the time grows e-fold, its logarithm falls by less than the
-#: first and no neuron moves by more than the second, relative to itself.
-SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
-#: No less time than in which the fastest neuron would at first have moved by so many times its size.
-A_WHILE = 1000.0
-#: A step that takes more evaluations counts as several where attempts are limited.
-LONG_STEP = 32
 #: So often a flight looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
 #: What a kernel is asked for: a function below.

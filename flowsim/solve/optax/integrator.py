@@ -14,12 +14,12 @@ import numpy as np
 import optax
 
 from ...arrays import Floats, Integers
+from ...kinds.losses import Loss
 from ...kinds.network import Network
 from ...kinds.streams import stream
 from ...kinds.trees import in_float64
 from ...machine import measured, remember
 from ...problem import Reduced
-from ...problem.losses import Loss
 from ...scenario import Scenario
 from ...scenario.flow import Flow
 from ..compiling import compiling

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -212,7 +214,7 @@ def test_an_equinox_module_goes_on_after_it_was_cut_short_as_if_it_had_not_been(
         )
 
     whole, cut = run(tmp_path / "whole.nc", {}), tmp_path / "cut.nc"
-    assert run(cut, {"steps": 9}).attrs["status"] == "step_limit"
+    assert run(cut, {"steps": 3}).attrs["status"] == "step_limit"
     resumed = run(cut, {}, resume=True)
     assert resumed.attrs["status"] == whole.attrs["status"] == "done"
     assert float(resumed["loss"][-1]) < float(resumed["loss"][0])
@@ -316,6 +318,5 @@ def test_several_outputs_are_trained_on_vectors_and_on_classes(regression):
 def test_what_cannot_be_trained_is_refused(change, told, regression):
     x, y = regression
     asked = {"apply": linear, "params": {"w": np.zeros(3), "b": np.array(0.0)}, "x": x, "y": y, **change}
-    with pytest.raises(flowsim.FlowsimError, match=".*") as refused:
+    with pytest.raises(flowsim.FlowsimError, match=re.escape(told)):
         flowsim.flow(**asked)
-    assert told in str(refused.value)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from flowsim.solve.diffrax.chebyshev import INTERVAL, Chebyshev, _recur
+from flowsim.solve.constants import INTERVAL
+from flowsim.solve.diffrax.chebyshev import Chebyshev, _recur
 
 #: Rates of a linear flow to 0, the last one far beyond what an explicit pair could take steps of.
 RATES = np.array([1.0, 10.0, 1e5])
