@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from ..kinds.names import nearest
 from ..kinds.stop import STOPS, Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
@@ -65,6 +66,7 @@ class Plan:
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
+    _check_rates(scenario, problem)
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
@@ -97,6 +99,20 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
         clock=clock,
         reading=reading(scenario, clock),
     )
+
+
+def _check_rates(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where a learning rate is of an array that is not there, or nothing would move."""
+    rates, network = scenario.flow.rates, problem.network
+    if rates is None or network is None:
+        return
+    names = [leaf.name for leaf in network.leaves]
+    unknown = [name for name in rates if name not in names]
+    if unknown:
+        allowed = f"unknown array; {{}}allowed: {', '.join(names)}"
+        raise scenario.error(*((f"flow.rates.{name}", allowed.format(nearest(name, names))) for name in unknown))
+    if not any(network.rates(rates)):
+        raise scenario.error(("flow.rates", "every array has the rate 0, so nothing would move"))
 
 
 def reading(scenario: Scenario, clock: str) -> str:

@@ -68,7 +68,8 @@ class Coordinates(Protocol):
         """The same of a step of this length, which is accepted where none is above rtol."""
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(|theta|^2, <theta, theta'>, |theta'|^2) over what is trained"""
+        """(|theta|^2, <theta, theta'>, <theta', -grad L>) over what is trained; without learning rates the last is
+        |theta'|^2"""
 
     def settle(self, state: State) -> State:
         """The state after an accepted step, its invariants restored."""

@@ -21,14 +21,13 @@ from ...kinds.trees import in_float64
 from ...machine import measured, remember
 from ...problem import Reduced
 from ...scenario import Scenario
-from ...scenario.flow import Flow
 from ..compiling import compiling
 from ..descent.layout import Method
 from ..goals import Goals, reached_goal
 from ..integrator import Report
 from ..plan import Plan
 from ..snapshot import Snapshot
-from .optimizer import optimizer
+from .optimizer import Recipe
 
 #: Iterations that are handed to compiled code at a time, at most.
 CHUNK = 256
@@ -71,13 +70,13 @@ class Steps:
 
     network: Network
     loss: Loss
-    flow: Flow
+    recipe: Recipe
     method: Method
     log_goal: float
 
     @cached_property
     def optimizer(self) -> optax.GradientTransformation:
-        return optimizer(self.flow)
+        return self.recipe.optimizer()
 
     @partial(jax.jit, static_argnums=0)
     def begin(self, arrays: tuple[jax.Array, ...], data: Data, seen: Seen) -> Carry:
@@ -162,7 +161,8 @@ class OptaxDescent:
         assert network is not None, "networks of neurons have descent of their own"
         self._scenario, self._until, self._goals = scenario, flow.until, Goals.of(flow.until)
         self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
-        self._steps = Steps(network, reduced.problem.loss, flow, self._method, self._goals.log_loss)
+        recipe = Recipe.of(flow, network.rates(flow.rates or {}))
+        self._steps = Steps(network, reduced.problem.loss, recipe, self._method, self._goals.log_loss)
         self._data = Data(*map(jnp.asarray, (reduced.inputs, reduced.targets.T, reduced.sample_weight)))
         self._start = tuple(map(jnp.asarray, reduced.problem.upper))
         self._features = reduced.inputs.shape[1]

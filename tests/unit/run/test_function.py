@@ -269,6 +269,15 @@ def test_descent_makes_the_steps_of_its_optimizer(keys, optimizer, regression):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
+def test_an_array_of_rate_0_stays_where_it_is_and_others_make_their_part_of_a_step(regression):
+    start = {"b": np.array(0.1), "w": np.array([0.5, -0.2, 0.3])}
+    keys = {"method": "gradient_descent", "step": 0.1, "iterations": 1, "times": 2, "snapshots": "all"}
+    plain = flowsim.flow(linear, start, *regression, **keys)
+    rated = flowsim.flow(linear, start, *regression, rates={"b": 0.0, "w": 0.25}, **keys)
+    assert rated["b"][-1] == start["b"] != plain["b"][-1]
+    np.testing.assert_allclose(rated["w"][-1] - start["w"], 0.25 * (plain["w"][-1] - start["w"]), rtol=1e-12)
+
+
 def test_label_noise_moves_every_gradient_and_is_drawn_from_the_seed(regression):
     start = {"b": np.array(0.0), "w": np.zeros(3)}
     one, again, other, without = (
