@@ -57,6 +57,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
     yield from _broken_instants(scenario)
     yield from _broken_stages(scenario)
+    yield from _broken_rates(scenario)
     yield from _broken_regularizer(scenario)
     if scenario.is_ensemble:
         yield from _broken_ensemble(scenario)
@@ -89,6 +90,13 @@ def _broken_instants(scenario: Scenario) -> Iterator[Broken]:
         if scenario.observe.listed and not flow.descends and flow.until.time is None and flow.until.steps is None:
             needed = "needs time or steps beside its other conditions, as observe.times lists the instants"
             yield Broken(f"{key}.until", needed, ("observe.times",))
+
+
+def _broken_rates(scenario: Scenario) -> Iterator[Broken]:
+    for key, flow in scenario.flows():
+        if flow.rates is not None and not scenario.model.ordinary:
+            only = "only for networks that are functions of a tree of arrays"
+            yield Broken(f"{key}.rates", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
 def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
