@@ -42,7 +42,7 @@ JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
 
 
 def part_of(module: str) -> str:
-    """``flowsim.problem.data.table`` -> ``problem``; the package itself is ``__init__``."""
+    """``flowsim.solve.numba.field`` -> ``solve``; the package itself is ``__init__``."""
     return [*module.split("."), "__init__"][1]
 
 

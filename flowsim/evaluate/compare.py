@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ..arrays import Booleans, Floats, Integers
 from ..errors import UsageError
+from ..kinds.data import DATA
 from ..results.layout import snapshot_index
 from ..results.stored import keys_of
-from ..scenario.data import Data
 from ..scenario.scenario import DEFAULT_TAGS
 from .case import Case, Result, reopened
 
@@ -215,8 +215,11 @@ def _data(tree: xr.DataTree) -> dict[str, Any]:
     """The section [data], defaults included where this version of flowsim can read it; a table without its path."""
     tag, default = DEFAULT_TAGS["data"]
     given = {tag: default, **keys_of(tree.attrs).get("data", {})}
+    kind = DATA.get(given[tag])
+    if kind is None:
+        return given
     try:
-        known = TypeAdapter(Data).validate_python(given).model_dump()
+        known = kind.model_validate(given).model_dump()
     except ValidationError:
         known = given
-    return {key: value for key, value in known.items() if not (given[tag] == "table" and key == "path")}
+    return {key: value for key, value in known.items() if not (kind.takes_arrays and key == "path")}

@@ -62,7 +62,7 @@ def to_ideal(scenario: Scenario, setting: Setting, trajectory: xr.Dataset, over_
 
 def ideal_of(scenario: Scenario, problem: Problem) -> TwoLayer:
     """The F^(p) that a problem's network can be compared with. Raises UsageError where there is none."""
-    if scenario.model.kind != "two_layer":
+    if not scenario.model.own_outputs:
         raise UsageError("the distance to F^(p) is that of a two-layer network")
     if problem.loss.classes:
         raise UsageError("the distance to F^(p) is that of a network with a single output")

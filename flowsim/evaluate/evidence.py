@@ -10,9 +10,9 @@ import xarray as xr
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
+from ..kinds.samples import Samples
 from ..observe import OBSERVABLES, Instant, Setting
 from ..problem import Problem, fresh
-from ..problem.data import Samples
 from ..results.weights import weights_of
 from ..scenario import Scenario
 from ..solve import Snapshot

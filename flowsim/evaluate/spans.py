@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import UsageError
+from ..kinds.losses import LOSSES
 from ..kinds.names import nearest
 from ..results.stored import keys_of
 from .member import member
@@ -24,9 +25,6 @@ STAGES = {
     "convergence": ("the network fits the labels", ("convergence",)),
     "late": ("what follows, to the end of the run", ()),
 }
-#: A loss with no finite minimum converges for ever: its late phase begins as soon as all margins are positive.
-MARGIN_LOSSES = ("logistic", "exponential", "cross_entropy")
-
 #: Whether by logarithms -> dimension -> the coordinate that has its instants.
 CLOCKS = {
     False: {"time": "time", "snapshot": "snapshot"},
@@ -61,7 +59,7 @@ def spans(trajectory: xr.Dataset, logarithms: bool = False) -> tuple[Span, ...]:
     ends: dict[str, float] = {}
     limit = np.inf
     for name in reversed(STAGES):
-        candidates = ("separation",) if name == "convergence" and _margin_loss(trajectory) else STAGES[name][1]
+        candidates = ("separation",) if name == "convergence" and _endless(trajectory) else STAGES[name][1]
         possible = [found[instant] for instant in candidates if instant in found and found[instant] <= limit]
         if name == "convergence" and possible and "half_loss" in found:
             possible = [max(possible[0], found["half_loss"])]
@@ -101,5 +99,8 @@ def _consecutive(ends: dict[str, float], begin: float, last: float) -> tuple[Spa
     return tuple(found)
 
 
-def _margin_loss(trajectory: xr.Dataset) -> bool:
-    return keys_of(trajectory.attrs).get("loss", {}).get("kind") in MARGIN_LOSSES
+def _endless(trajectory: xr.Dataset) -> bool:
+    """Whether the loss converges for ever: its late phase begins as soon as all margins are positive."""
+    keys = keys_of(trajectory.attrs).get("loss", {})
+    kind = LOSSES.get(keys.get("kind", ""))
+    return kind is not None and kind.model_validate(keys).formulas.endless

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
@@ -21,16 +21,17 @@ class Registry(Mapping[str, T], Generic[T]):
 
     sort: what messages call one of them. home: the package whose modules register flowsim's own; they are imported when
     somebody looks for the first time. named_by: the keys of a scenario
-    that name kinds of this sort, such as "observe.variables".
+    that name kinds of this sort, such as "observe.variables". first: the kinds that are listed first.
 
     A name that nobody has registered is looked for in the installed plugins, too.
     """
 
-    def __init__(self, sort: str, home: str, named_by: tuple[str, ...] = ()):
-        self.sort, self.home, self.named_by = sort, home, named_by
+    def __init__(self, sort: str, home: str, named_by: tuple[str, ...] = (), first: tuple[str, ...] = ()):
+        self.sort, self.home, self.named_by, self._first = sort, home, named_by, first
         self._known: dict[str, T] = {}
         self._origins: dict[str, Plugin] = {}
         self._discovered = False
+        self._watchers: list[Callable[[], None]] = []
         REGISTRIES[sort] = self
 
     def register(self, name: str, kind: T) -> T:
@@ -45,7 +46,16 @@ class Registry(Mapping[str, T], Generic[T]):
         self._known[name] = kind
         if origin is not None:
             self._origins[name] = origin
+        self._tell()
         return kind
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call this whenever a kind comes or goes, from now on."""
+        self._watchers.append(changed)
+
+    def _tell(self) -> None:
+        for changed in self._watchers:
+            changed()
 
     def origin(self, name: str) -> Plugin | None:
         """The plugin that a kind comes from; None for flowsim's own and for names that nobody has registered."""
@@ -53,8 +63,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def forget(self, plugin: Plugin) -> None:
         """Take out the kinds of a plugin."""
-        for name in [name for name, origin in self._origins.items() if origin == plugin]:
+        gone = [name for name, origin in self._origins.items() if origin == plugin]
+        for name in gone:
             del self._known[name], self._origins[name]
+        if gone:
+            self._tell()
 
     def words(self) -> tuple[str, ...]:
         """What a scenario may call the kinds, those of the installed plugins among them."""
@@ -100,6 +113,9 @@ class Registry(Mapping[str, T], Generic[T]):
             return
         self._discovered = True
         import_modules(self.home)
+        # in the same order, whichever of the modules was imported first
+        names = dict.fromkeys((*(name for name in self._first if name in self._known), *self._known))
+        self._known = {name: self._known[name] for name in names}
 
 
 def import_modules(home: str, first: tuple[str, ...] = ()) -> None:

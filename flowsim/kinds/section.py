@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from .registry import REGISTRIES
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -38,6 +40,10 @@ class Section(BaseModel):
     """A frozen part of a scenario: unknown keys are refused and types are not guessed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    #: The key whose word tells it from the other sections that may stand in its place; "" where there are none.
+    TAG: ClassVar[str] = ""
+    #: Of a kind, the sort whose registry has it.
+    SORT: ClassVar[str] = ""
 
     def written(self) -> dict[str, Any]:
         """The keys and values of a TOML table that says this section, defaults included. What `model_copy` has put there
@@ -47,8 +53,30 @@ class Section(BaseModel):
         values |= {name: value for name, value in self.__dict__.items() if name not in names}
         return {key: written(value) for key, value in values.items() if value is not None}
 
+    @classmethod
+    def variants(cls) -> tuple[type[Section], ...]:
+        """The sections that a scenario may have for this kind: itself, unless another tag tells more of them apart."""
+        return (cls,)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Kinds are found by their words in another process: some of their classes have no place in a module."""
+        return (_restored, (self.SORT, self.__getstate__())) if self.SORT else super().__reduce_ex__(protocol)
+
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
+
+
+def _restored(sort: str, state: dict[Any, Any]) -> Section:
+    """The section of a registered kind that has this state."""
+    values = state["__dict__"]
+    kinds = REGISTRIES[sort]
+    for name in (values.get("kind"), values.get("shape")):
+        for section in kinds[name].variants() if name in kinds else ():
+            if values[section.TAG] in get_args(section.model_fields[section.TAG].annotation):
+                found = section.__new__(section)
+                found.__setstate__(state)
+                return found
+    raise LookupError(f"no {sort} of this kind is registered: {values}")
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..problem.losses import Loss
+from ..kinds.losses import Loss
 
 #: Any tree of arrays, as JAX knows trees.
 Tree = Any

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
+from ..kinds.layers import forward
+from ..kinds.samples import Samples
 from ..problem import Problem, Reduced
-from ..problem.data import Samples
-from ..problem.networks.layers import forward
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads
 from .decomposition import Decomposition

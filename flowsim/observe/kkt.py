@@ -13,9 +13,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ..arrays import Floats
+from ..kinds.losses import Loss
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
-from ..scenario.loss import MARGIN_LOSSES
 from ..solve import Snapshot
 
 #: A sample supports the margin where its multiplier is at least this part of the largest.
@@ -34,7 +34,7 @@ def homogeneity(problem: Problem) -> float | None:
 def certifiable(problem: Problem) -> bool:
     """Whether the flow has such a limit: a homogeneous network, labels +1/-1 and an unregularised loss of margins."""
     labelled = bool(np.isin(problem.targets, (-1.0, 1.0)).all())
-    endless = problem.loss.name in MARGIN_LOSSES and not problem.regularized
+    endless = problem.loss.tail is not None and not problem.regularized
     return endless and labelled and homogeneity(problem) is not None
 
 
@@ -79,7 +79,9 @@ def certify(
     block: so many samples are looked at at a time."""
     problem = reduced.problem
     power = homogeneity(problem)
+    tail = problem.loss.tail
     assert power is not None
+    assert tail is not None
     log_size = _log_size(snapshot, problem.trained_output)
     scaled = reduced.targets * outputs
     smallest = scaled.min(axis=-1, keepdims=True)
@@ -87,8 +89,8 @@ def certify(
         margin = scaled * np.exp(log_scale)
         gap = np.where(scaled > smallest, (scaled - smallest) * np.exp(log_scale), 0.0)
         relative = np.exp(log_scale - power * log_size[..., None])
-        beyond = _beyond_exponential(margin, problem)
-        weight = counts * np.exp(-gap - (beyond - _beyond_exponential(margin.min(axis=-1, keepdims=True), problem)))
+        beside = tail.slope(margin)
+        weight = counts * np.exp(-gap + (beside - tail.slope(margin.min(axis=-1, keepdims=True))))
         weight /= weight.sum(axis=-1, keepdims=True)
         distance, cosine, log_gradient = _against_gradient(reduced, snapshot, log_size, weight, block)
         right = smallest[..., 0] > 0
@@ -100,7 +102,7 @@ def certify(
     return Certificate(
         normalised_margin=(smallest * relative)[..., 0],
         gradient_cosine=cosine,
-        smoothed_margin=_smoothed(gap, margin, counts, problem, (smallest * relative)[..., 0], power * log_size),
+        smoothed_margin=_smoothed(gap, margin, counts, problem.loss, (smallest * relative)[..., 0], power * log_size),
         multiplier=multiplier,
         epsilon=size * distance,
         delta=delta,
@@ -114,29 +116,17 @@ def _log_size(snapshot: Snapshot, trained_output: bool) -> Floats:
     return np.asarray(0.5 * logsumexp(2 * np.concatenate(parts, axis=-1), axis=-1))
 
 
-def _beyond_exponential(margin: Floats, problem: Problem) -> Floats:
-    """-log |loss'| - margin"""
-    return np.logaddexp(0.0, -margin) if problem.loss.name == "logistic" else np.zeros_like(margin)
-
-
-def _smoothed(
-    gap: Floats, margin: Floats, counts: Floats, problem: Problem, normalised: Floats, log_size: Floats
-) -> Floats:
+def _smoothed(gap: Floats, margin: Floats, counts: Floats, loss: Loss, normalised: Floats, log_size: Floats) -> Floats:
     """(…): the margin of a single sample with the whole loss, sum over the samples, divided by exp(log_size).
 
     normalised: the smallest margin divided by that. gap (…, n'): margins less the smallest.
     """
-    least, logs = margin.min(axis=-1), -gap + np.log(counts)
-    if problem.loss.name == "logistic":
-        small = np.exp(-np.clip(margin, 0.0, 700.0))
-        logs = logs + np.log(np.log1p(small) / small)
+    assert loss.tail is not None
+    least, logs = margin.min(axis=-1), -gap + np.log(counts) + loss.tail.value(margin)
     beyond = logsumexp(logs, axis=-1)  # log of the loss is this less the smallest margin
-    log_loss, enough = beyond - least, 0.0
-    if problem.loss.name == "logistic":
-        # the inverse of log(1 + e^-q) is q = -log(e^loss - 1)
-        total = np.exp(np.clip(log_loss, -700.0, 0.0))
-        beyond, enough = beyond + np.log(np.expm1(total) / total), np.log(np.log(2.0))
-    there = (least > 0) & (log_loss < enough)
+    log_loss = beyond - least
+    beyond = beyond - loss.tail.margin(log_loss)
+    there = (least > 0) & (log_loss < loss.border)
     return np.where(there, normalised - beyond * np.exp(np.where(there, -log_size, 0.0)), np.nan)
 
 

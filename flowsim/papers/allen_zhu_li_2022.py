@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from ..evaluate.robustness.attacks import Options, Target, attacked
 from ..kinds.streams import stream
 from ..observe import Instant
 from ..observe.kinds.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
-from ..scenario.data import SparseCoding
 from ..scenario.flow import Attack
 from ..solve import Snapshot
 
@@ -34,10 +34,10 @@ ANY = ("pgd", "universal")
 OWN = 0.5
 
 
-def _data(evidence: Evidence) -> SparseCoding:
+def _data(evidence: Evidence) -> Any:
     """The section of the data, where the run is about the paper's network and data."""
     data = evidence.scenario.data
-    if not isinstance(data, SparseCoding) or not is_coded(evidence.setting):
+    if data.kind != "sparse_coding" or not is_coded(evidence.setting):
         raise NotApplicable("it speaks of sparse coding data")
     if evidence.scenario.model.kind != "symmetric_relu":
         raise NotApplicable('it speaks of networks of kind "symmetric_relu"')
@@ -193,8 +193,8 @@ def _turned(evidence: Evidence) -> float:
 
 def _regime(evidence: Evidence) -> str:
     """Which of the paper's assumptions do not hold; that d is large enough for its o(1), nobody can check."""
-    data = evidence.scenario.data
-    if not isinstance(data, SparseCoding):
+    data: Any = evidence.scenario.data
+    if data.kind != "sparse_coding":
         return ""
     most = math.sqrt(data.dimension)
     return f"sparsity {data.sparsity:g} is above sqrt(d) = {most:.3g}" if data.sparsity > most else ""

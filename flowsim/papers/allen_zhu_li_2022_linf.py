@@ -6,6 +6,8 @@ at the radius of training, the network's error is below it (Theorem 5.4) and the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..evaluate.claim import register_all
@@ -13,7 +15,6 @@ from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import classifier_of
 from ..evaluate.robustness.attacks import Options, Target, attacked
 from ..kinds.streams import stream
-from ..scenario.data import SparseCoding
 from ..solve import Snapshot
 from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end
 
@@ -22,9 +23,9 @@ NORM = "linf"
 LEARNERS = ("ntk_features", "linear")
 
 
-def _coding(evidence: Evidence) -> SparseCoding:
+def _coding(evidence: Evidence) -> Any:
     data = evidence.scenario.data
-    if not isinstance(data, SparseCoding):
+    if data.kind != "sparse_coding":
         raise NotApplicable("it speaks of sparse coding data")
     return data
 

@@ -16,11 +16,11 @@ from ..arrays import Floats, Integers
 from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
+from ..kinds.clusters import Drawn
+from ..kinds.inits import Shape
 from ..observe.kinds.regions import feature_changes
 from ..observe.kinds.xor import C0, capture_sets, is_xor, unit_centers
 from ..problem import Problem
-from ..scenario.data import Drawn
-from ..scenario.init import Gaussian
 from .relu import relu_network
 
 PAPER = "Frei et al. 2022"
@@ -60,9 +60,10 @@ def _captured(evidence: Evidence) -> tuple[Problem, Integers]:
 
 def _deviation(evidence: Evidence) -> float:
     """omega, the standard deviation of an entry of w_j(0)"""
-    if not isinstance(evidence.scenario.init, Gaussian):
+    init = evidence.scenario.init
+    if not isinstance(init, Shape) or init.shape != "gaussian":
         raise NotApplicable("it speaks of weights with independent normal entries")
-    return evidence.scenario.init.scale
+    return init.scale
 
 
 def _predicted(evidence: Evidence, flipped: bool) -> float:
@@ -212,7 +213,7 @@ def _sizes(evidence: Evidence, constant: float) -> Iterator[tuple[str, float, fl
         yield "(A3) sigma sqrt(d)", deviation * math.sqrt(dimension), 1 / constant, False
     yield "(A4) n", samples, constant * math.log(neurons / DELTA), True
     yield "(A5) noise rate", float(np.mean(evidence.problem.targets != evidence.clean_label)), 1 / constant, False
-    if isinstance(evidence.scenario.init, Gaussian):
+    if evidence.scenario.init.shape == "gaussian":
         yield "(A6) omega sqrt(m d)", _initial_size(evidence), 1 / constant**2, False
 
 

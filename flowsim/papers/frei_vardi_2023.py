@@ -17,9 +17,8 @@ from ..arrays import Booleans, Floats, Integers
 from ..evaluate.claim import Claim, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
+from ..kinds.clusters import Drawn
 from ..problem import Problem
-from ..scenario.data import GaussianMixture
-from ..scenario.loss import MARGIN_LOSSES
 from .relu import relu_network
 
 PAPER = "Frei, Vardi, Bartlett & Srebro 2023"
@@ -91,9 +90,9 @@ class Flips:
 def _problem(evidence: Evidence) -> Problem:
     """The problem, where the paper speaks of such."""
     problem = evidence.problem
-    if not isinstance(evidence.scenario.data, GaussianMixture) or problem.activation.name != "relu":
+    if evidence.scenario.data.kind != "gaussian_mixture" or problem.activation.name != "relu":
         raise NotApplicable("it speaks of Gaussian clusters and ReLU")
-    if not problem.trained_output or problem.loss.name not in MARGIN_LOSSES:
+    if not problem.trained_output or problem.loss.tail is None:
         raise NotApplicable("it speaks of two trained layers, logistic or exponential loss")
     if abs(problem.cluster_label.sum()) == len(problem.cluster_label):
         raise NotApplicable("it speaks of clusters of both labels")
@@ -104,7 +103,7 @@ def _sizes(evidence: Evidence) -> tuple[int, int, float, float]:
     """(k, d, p, Delta): Delta = 4 sigma sqrt(d) ln(d), p the largest |<mu_i, mu_j>|"""
     problem = _problem(evidence)
     data = evidence.scenario.data
-    assert isinstance(data, GaussianMixture)
+    assert isinstance(data, Drawn)
     clusters, dimension = problem.centers.shape
     products = np.abs(problem.centers @ problem.centers.T)
     np.fill_diagonal(products, 0.0)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from ..arrays import Floats
 from ..evaluate.robustness import TwoLayer
 from ..evaluate.sphere import sphere_distance
-from ..problem.networks import relu
-from ..scenario.model import Relu
-
-RELU = relu.build(Relu(activation="relu"))
+from ..kinds.activations import ACTIVATIONS
 
 
 def relu_network(hidden: Floats, bias: Floats, output: Floats, name: str = "network") -> TwoLayer:
     """x (n, d) -> sum_j output_j max(<hidden_j, x> + bias_j, 0) (n,); hidden (m, d), bias and output (m,)."""
-    return TwoLayer.of(hidden, bias, output, RELU, name)
+    relu = ACTIVATIONS["relu"].model_validate({"activation": "relu"})
+    return TwoLayer.of(hidden, bias, output, relu.formulas, name)
 
 
 def distance_up_to_scale(network: TwoLayer, ideal: TwoLayer, radius: float) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """The mathematics to integrate, in plain NumPy: data, network, loss, initial weights, exact reduction."""
 
-from .data.given import Data
+from ..kinds.in_memory import Data
 from .fresh import fresh
 from .given import with_given
 from .problem import Problem, build

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..errors import UsageError
+from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..scenario import Scenario
-from ..scenario.data import DRAWN, SparseCoding
-from .data import SOURCES, Samples, sparse_coding
 
 
 def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test") -> Samples:
@@ -18,18 +15,8 @@ def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test
     call gives the same samples.
     Raises UsageError where the training data come from no distribution.
     """
-    data = scenario.data
-    if data.kind not in DRAWN:
-        raise UsageError(f'data of kind "{data.kind}" come from no distribution that new samples could be drawn from')
+    if not scenario.data.drawn:
+        kind = scenario.data.kind
+        raise UsageError(f'data of kind "{kind}" come from no distribution that new samples could be drawn from')
     seed = int(stream(scenario.single_seed, purpose).integers(2**63))
-    if isinstance(data, SparseCoding):
-        assert samples.label_weight is not None
-        return sparse_coding.coded(
-            data.model_copy(update={"samples": count}), samples.centers, samples.label_weight, seed
-        )
-    update = {"data": data.model_copy(update={"samples": count, "balanced": False}), "seed": seed}
-    # a file with centres is not read again
-    drawn = SOURCES[data.kind](scenario.model_copy(update=update), samples)
-    # another seed may also have drawn other centres
-    inputs = drawn.inputs + (samples.centers - drawn.centers)[drawn.sample_cluster]
-    return replace(drawn, inputs=inputs, centers=samples.centers)
+    return scenario.data.fresh(scenario, samples, count, seed)

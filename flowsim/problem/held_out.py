@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..kinds.samples import Samples
+from ..kinds.tables import HELD_OUT, read_held_out
 from ..scenario import Scenario
-from .data import Samples, table
 from .fresh import fresh
 
 
@@ -13,10 +14,10 @@ def held_out(scenario: Scenario, samples: Samples, sibling: Samples | None) -> S
     sibling: the training set of the same scenario with another seed; a file is not read again.
     """
     asked = scenario.data.test
-    if table.HELD_OUT["x"] in (scenario.arrays("data") or {}):
-        return table.read_held_out(scenario, samples)
+    if HELD_OUT["x"] in (scenario.arrays("data") or {}):
+        return read_held_out(scenario, samples, scenario.data.supervision)
     if asked is None or asked.fraction is not None:
         return samples.test  # split off where the samples were made
     if asked.samples is not None:
         return fresh(scenario, samples, asked.samples)
-    return sibling.test if sibling is not None else table.read_held_out(scenario, samples)
+    return sibling.test if sibling is not None else read_held_out(scenario, samples, scenario.data.supervision)

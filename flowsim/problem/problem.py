@@ -9,19 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..kinds.network import Network
+from ..kinds.activations import Activation
+from ..kinds.gates import Gates
+from ..kinds.in_memory import Data
+from ..kinds.losses import Loss
+from ..kinds.network import Handed, Network
+from ..kinds.networks import NetworkSection
+from ..kinds.samples import Samples
 from ..scenario import Scenario
-from ..scenario.data import Drawn, SparseCoding
-from ..scenario.model import Function, Mlp, Model, NtkFeatures, TwoLayer
 from ..scenario.rules import class_problems
-from .data import SOURCES, Samples
-from .data.given import Data
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
-from .losses import LOSSES, Loss
-from .networks import ACTIVATIONS, NONE, Activation
-from .networks.ntk_features import Gates
 from .weights import Weights
 
 
@@ -186,47 +185,40 @@ def build(
         scenario = with_given(scenario, data, init).validated()
     _check_memory(scenario)
     known = sibling.samples if sibling is not None else None
-    samples = SOURCES[scenario.data.kind](scenario, known)
+    samples = scenario.data.draw(scenario, known)
     test = held_out(scenario, samples, known)
     if test is not samples.test:
         samples = replace(samples, test=test)
-    loss, network = LOSSES[scenario.loss.kind], _network(scenario)
+    model, loss = scenario.model, scenario.loss.formulas
+    handed = model.network(scenario, samples) if model.ordinary else None
     if samples.targets.ndim == 2:
         loss = loss.of_vectors()
-    if network is not None:
-        _check_outputs(scenario, network, samples, loss)
-    if loss.classes and isinstance(scenario.model, TwoLayer):
-        problems = [("model.width", problem) for problem in class_problems(len(samples.centers), scenario.model.width)]
+    if handed is not None:
+        _check_outputs(scenario, handed.network, samples, loss)
+    if loss.classes and model.own_outputs:
+        problems = [("model.width", problem) for problem in class_problems(len(samples.centers), model.neurons)]
         if problems:
             raise scenario.error(*problems)
     count = len(samples.targets)
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
     return Problem(
         samples=samples,
-        weights=draw(scenario, samples),
-        activation=NONE
-        if isinstance(scenario.model, Function)
-        else ACTIVATIONS[scenario.model.activation](scenario.model),
+        weights=draw(scenario, samples) if handed is None else _start(scenario, handed, samples),
+        activation=model.formulas,
         loss=loss,
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
-        bias=scenario.model.bias,
-        trained_output=scenario.model.output == "trained",
+        bias=model.bias,
+        trained_output=model.output == "trained",
         square_decay=scenario.loss.regularizer.square,
         cubic_decay=scenario.loss.regularizer.cubic,
-        gates=_gates(scenario, samples),
-        network=network,
+        gates=model.draw_gates(samples.inputs.shape[1], scenario.single_seed),
+        network=None if handed is None else handed.network,
     )
 
 
-def _network(scenario: Scenario) -> Network | None:
-    """The ordinary network of a scenario that has one."""
-    if not isinstance(scenario.model, Function):
-        return None
-    if scenario.handed is None:
-        name = scenario.model.name
-        needed = f"{name} is a function of Python, which has to be handed over: flowsim.flow(apply, params, x, y)"
-        raise scenario.error(("model.kind", needed))
-    return scenario.handed.network
+def _start(scenario: Scenario, handed: Handed, samples: Samples) -> Weights:
+    """The trained arrays of an ordinary network at time 0."""
+    return Weights.of_tree(samples.inputs.shape[1], handed.start(scenario.single_seed))
 
 
 def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss: Loss) -> None:
@@ -244,24 +236,11 @@ def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss:
         raise scenario.error(("model.kind", f"the network has {count} outputs, and the targets have {wanted} entries"))
 
 
-def _gates(scenario: Scenario, samples: Samples) -> Gates | None:
-    model = scenario.model
-    if not isinstance(model, NtkFeatures):
-        return None
-    return Gates.draw(model, samples.inputs.shape[1], scenario.single_seed)
-
-
 def _check_memory(scenario: Scenario) -> None:
     """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
-    data, neurons = scenario.data, scenario.model.neurons
-    if not isinstance(data, Drawn | SparseCoding):
-        return
-    sizes = {
-        "data.samples": data.samples * data.dimension,
-        f"model.{_width_key(scenario.model)}": neurons * data.dimension,
-    }
-    if data.test is not None and data.test.samples is not None:
-        sizes["data.test.samples"] = data.test.samples * data.dimension
+    sizes = dict(scenario.data.entries())
+    if sizes and (dimension := getattr(scenario.data, "dimension", 0)):
+        sizes[f"model.{_width_key(scenario.model)}"] = scenario.model.neurons * dimension
     available = _physical_memory()
     too_large = [
         (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
@@ -272,8 +251,8 @@ def _check_memory(scenario: Scenario) -> None:
         raise scenario.error(*too_large)
 
 
-def _width_key(model: Model) -> str:
-    return "widths" if isinstance(model, Mlp) and model.widths is not None else "width"
+def _width_key(model: NetworkSection) -> str:
+    return "widths" if getattr(model, "widths", None) is not None else "width"
 
 
 def _physical_memory() -> float:

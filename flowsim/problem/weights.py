@@ -14,8 +14,8 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
-from ..scenario.model import Mlp, Model, TwoLayer
-from .data.arrays import UNREADABLE, first_line, numbers
+from ..kinds.files import UNREADABLE, first_line, numbers
+from ..kinds.networks import NetworkSection
 
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
 LAYER_WEIGHT, LAYER_BIAS = "layer_{}_weight", "layer_{}_bias"
@@ -273,18 +273,18 @@ class Weights:
                 state[f"{2 * layer}.bias"] = matrix[:, -1]
         return {name: torch.from_numpy(np.array(array)) for name, array in state.items()}
 
-    def fitted(self, model: Model, features: int, outputs: int) -> Weights:
+    def fitted(self, model: NetworkSection, features: int, outputs: int) -> Weights:
         """As a network of this kind has them: the same numbers, the output's where that kind has it.
 
         Raises ValueError with what is wrong, one line for each.
         """
         found = self
-        if isinstance(model, Mlp) and not self.upper and self.has_output:
+        if model.hidden_widths and not self.upper and self.has_output:
             last = self.output[None]
             found = self._with_upper((np.column_stack((last, np.zeros(1))) if self.bias else last,))
-        elif not isinstance(model, Mlp) and len(self.upper) == 1:
+        elif not model.hidden_widths and len(self.upper) == 1:
             found = self._with_output(outputs)
-        if not isinstance(model, TwoLayer | Mlp) and not found.upper and not found.has_output:
+        if not model.own_outputs and not model.hidden_widths and not found.upper and not found.has_output:
             assert model.output_weight is not None
             count = len(found.log_norm)
             log = np.full(count, np.log(model.output_weight))
@@ -315,7 +315,7 @@ class Weights:
         sign, size = np.sign(values), np.log(np.abs(values))
         return Weights.exactly(self.direction, self.log_norm, sign, size, bias=self.bias)
 
-    def _problems(self, model: Model, features: int, outputs: int) -> Iterator[str]:
+    def _problems(self, model: NetworkSection, features: int, outputs: int) -> Iterator[str]:
         there = self.direction.shape[1] - self.bias
         if there != features:
             yield f"hidden has {there} features, the data have {features}"
@@ -325,7 +325,7 @@ class Weights:
             yield "there are biases, the model has none; see model.bias"
         if model.bias and not self.bias:
             yield "there are no biases, the model has them; see model.bias"
-        if isinstance(model, Mlp):
+        if model.hidden_widths:
             wanted = (*model.hidden_widths[1:], outputs)
             widths = tuple(map(len, self.upper))
             if widths != wanted:
@@ -337,7 +337,7 @@ class Weights:
             self.output_log, np.log(model.output_weight), rtol=0, atol=1e-12
         ):
             yield f"|output| is to be model.output_weight = {model.output_weight:g}, as it is not trained"
-        elif not isinstance(model, TwoLayer) and (self.output_sign < 0).any():
+        elif not model.own_outputs and (self.output_sign < 0).any():
             yield f'output is 1 with model.kind = "{model.kind}"; leave it out'
 
 

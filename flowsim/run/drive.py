@@ -14,7 +14,6 @@ from ..scenario import Scenario
 from ..solve import Integrator, Report, Snapshot
 from ..solve.compiling import working
 from ..solve.pace import Pace
-from ..solve.plan import ENDLESS
 from ..solve.rest import Rest
 from ..solve.schedule import Schedule
 from ..solve.status import Status, judge
@@ -112,7 +111,7 @@ def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording)
         return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
     if run.rest is None or not run.rest.settled:
         return report
-    unseparated = scenario.loss.kind in ENDLESS and not recording.separated
+    unseparated = scenario.loss.formulas.endless and not recording.separated
     return replace(report, resting=run.rest.settled, unseparated=unseparated)
 
 

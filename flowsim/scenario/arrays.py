@@ -14,8 +14,8 @@ SECTIONS = ("data", "init")
 
 def outside(section: Any) -> tuple[Any, ...] | None:
     """What a section takes from outside: its kind and the paths of files, "" where none is named. None for all others."""
-    files = (getattr(section, "file", None), getattr(getattr(section, "test", None), "path", None))
-    return None if files == (None, None) else (type(section).__name__, *files)
+    files = (section.file, getattr(getattr(section, "test", None), "path", None))
+    return None if files == (None, None) else (getattr(section, section.TAG), *files)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from ..errors import Issue
 from ..kinds.names import closest, nearest
 from ..kinds.section import Section
 from .files import missing_files
-from .scenario import DEFAULT_TAGS, Scenario
+from .scenario import Scenario
 from .source import KeyPath, Source, path_of
 
 
@@ -236,10 +236,8 @@ def _models_in(annotation: Any) -> list[type[Section]]:
 
 
 def _tag_of(section: type[Section]) -> tuple[str, str]:
-    for tag, _ in DEFAULT_TAGS.values():
-        options = get_args(section.model_fields[tag].annotation) if tag in section.model_fields else ()
-        if tag != "kind" and len(options) == 1:
-            return tag, options[0]
+    if section.TAG:
+        return section.TAG, get_args(section.model_fields[section.TAG].annotation)[0]
     kind = _kind_of(section)
     return ("kind", kind) if kind else ("", "")
 

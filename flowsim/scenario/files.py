@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..kinds.tables import UNNAMED_DATA
 from .arrays import SECTIONS
 from .scenario import Scenario
 from .source import PYTHON, Source
 
 #: What is to be said of a section that takes arrays from outside and says not which.
 UNNAMED = {
-    "data": "is required: the path of a CSV, NPZ or NetCDF file; only from Python may it be left out, for data in memory: "
-    "flowsim.run(scenario, data=flowsim.Data(x, y))",
+    "data": UNNAMED_DATA,
     "init": "is required: the path of an NPZ or NetCDF file; only from Python may it be left out, for weights in memory: "
     "flowsim.run(scenario, init=flowsim.Weights(hidden, output))",
 }
@@ -21,20 +21,13 @@ UNNAMED = {
 def referenced_files(scenario: Scenario, folder: Path | None = None) -> dict[str, Path]:
     """The files a scenario reads, by the key that names them; relative paths start in `folder`, by default its own."""
     folder = scenario.source.folder if folder is None else folder
-    named = {"data.path" if scenario.data.kind == "table" else "data.centers": getattr(scenario.data, "file", None)}
-    named["data.test.path"] = scenario.data.test.path if scenario.data.test is not None else None
-    named["init.path"] = getattr(scenario.init, "file", None)
-    return {key: folder / file for key, file in named.items() if file}
+    return {key: folder / file for key, file in scenario.named_files().items()}
 
 
 def unnamed(scenario: Scenario, source: Source) -> list[str]:
     """The sections that neither name the file that they take arrays from nor have these with them."""
     sections = {name: getattr(scenario, name) for name in SECTIONS}
-    return [
-        name
-        for name, section in sections.items()
-        if getattr(section, "file", None) == "" and source.held(name, section) is None
-    ]
+    return [name for name, section in sections.items() if section.file == "" and source.held(name, section) is None]
 
 
 def missing_files(scenario: Scenario, source: Source) -> Iterator[tuple[str, str]]:

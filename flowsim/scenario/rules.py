@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ..kinds.data import DATA
+from ..kinds.inits import INITS, Shape
+from ..kinds.losses import LOSSES
 from ..kinds.section import Broken
-from .data import DRAWN
 from .evaluate import OF_OUTPUTS
 from .flow import Stage
-from .init import Given, Nudged
-from .loss import MARGIN_LOSSES
-from .model import Function, Linear, Mlp, NtkFeatures, SymmetricRelu, TwoLayer
 
 if TYPE_CHECKING:
+    from ..kinds.networks import NetworkSection
+    from ..kinds.threshold import Threshold
     from .scenario import Scenario
 
 #: Gradients of a network of several layers are products of its weights; below this they would underflow.
@@ -23,6 +24,10 @@ SMALLEST_PRODUCT = 1e-250
 
 def _or(names: Iterable[str]) -> str:
     return " or ".join(f'"{name}"' for name in names)
+
+
+def _layered(model: NetworkSection) -> bool:
+    return bool(model.hidden_widths)
 
 
 def class_problems(clusters: int, width: int) -> Iterator[str]:
@@ -37,7 +42,7 @@ def class_problems(clusters: int, width: int) -> Iterator[str]:
 
 def broken(scenario: Scenario) -> Iterator[Broken]:
     """Every rule that the scenario breaks."""
-    if scenario.data.kind in ("table", "sparse_coding") and scenario.loss.reduction == "per_cluster":
+    if not scenario.data.counted and scenario.loss.reduction == "per_cluster":
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
@@ -64,12 +69,12 @@ def _broken_clock(scenario: Scenario) -> Iterator[Broken]:
     for key, flow in scenario.flows():
         if flow.clock != "loss":
             continue
-        if scenario.loss.kind == "square":
-            endless = '"loss" is for losses that fall for ever: logistic, exponential or cross_entropy; use "time"'
+        if not scenario.loss.formulas.endless:
+            endless = f'"loss" is for losses that fall for ever, which "{scenario.loss.kind}" does not; use "time"'
             yield Broken(f"{key}.clock", endless, ("loss.kind",))
         if isinstance(flow, Stage):
             yield Broken(f"{key}.clock", '"loss" is not for runs in stages; use "time"', ("stage",))
-        if isinstance(scenario.model, SymmetricRelu):
+        if scenario.model.common_threshold is not None:
             timed = f'"loss" is not for model.kind = "{scenario.model.kind}", whose threshold goes by time; use "time"'
             yield Broken(f"{key}.clock", timed, ("model.kind",))
         if scenario.loss.regularizer.used:
@@ -96,32 +101,31 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(f"stage[{index}].name", f'"{name}" is named twice')
     for key, flow in scenario.flows():
         attack = flow.attack if isinstance(flow, Stage) else None
-        if flow.fresh and scenario.data.kind not in DRAWN:
-            yield Broken(
-                f"{key}.fresh", f"data of this kind come from no distribution; use {_or(DRAWN)}", ("data.kind",)
-            )
+        if flow.fresh and not scenario.data.drawn:
+            drawn = _or(name for name, data in DATA.items() if data.drawn)
+            yield Broken(f"{key}.fresh", f"data of this kind come from no distribution; use {drawn}", ("data.kind",))
         if attack is not None and not flow.descends and flow.engine == "diffrax":
             yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-        if attack is not None and isinstance(scenario.model, Mlp | NtkFeatures) and not flow.descends:
+        if attack is not None and (_layered(scenario.model) or scenario.model.gated) and not flow.descends:
             only = f'with model.kind = "{scenario.model.kind}" only for method = "gradient_descent" or "sgd"'
             yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
 
 
-def _broken_symmetric(scenario: Scenario, model: SymmetricRelu) -> Iterator[Broken]:
+def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Broken]:
     """What the engines can do with a threshold that changes with time."""
     reads = ("model.kind",)
     for key, flow in scenario.flows():
         if flow.descends:
-            if model.noise == "sampled" and (flow.until.loss is not None or flow.until.log10_loss is not None):
+            if threshold.sampled and (flow.until.loss is not None or flow.until.log10_loss is not None):
                 yield Broken(f"{key}.until", 'with model.noise = "sampled" there is no one loss to end at', reads)
             continue
-        given = f'not for model.kind = "{model.kind}"'
+        given = f'not for model.kind = "{scenario.model.kind}"'
         for name, bad in (("engine", "diffrax"), ("coordinates", "polar")):
             if getattr(flow, name) == bad:
                 yield Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
-        if not model.smoothing:
+        if not threshold.smoothing:
             yield Broken("model.smoothing", "a flow needs a smooth network: above 0, or use descent", (key,))
-        if model.noise == "sampled":
+        if threshold.sampled:
             yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
 
 
@@ -140,58 +144,60 @@ def _broken_features(scenario: Scenario, given: str) -> Iterator[Broken]:
 
 
 def _broken_regularizer(scenario: Scenario) -> Iterator[Broken]:
-    if scenario.loss.regularizer.used and isinstance(scenario.model, Mlp | NtkFeatures | Function):
+    model = scenario.model
+    if scenario.loss.regularizer.used and (_layered(model) or model.gated or model.ordinary):
         yield Broken("loss.regularizer", f'not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
 def _broken_supervision(scenario: Scenario) -> Iterator[Broken]:
-    by_cluster, classes = scenario.data.supervision == "cluster", scenario.loss.kind == "cross_entropy"
+    by_cluster, classes = scenario.data.supervision == "cluster", scenario.loss.formulas.classes
     if by_cluster and not classes:
-        wrong = f'"{scenario.loss.kind}" is not for data.supervision = "cluster"; use "cross_entropy"'
+        of_classes = _or(name for name, loss in LOSSES.items() if loss.of_classes)
+        wrong = f'"{scenario.loss.kind}" is not for data.supervision = "cluster"; use {of_classes}'
         yield Broken("loss.kind", wrong, ("data.supervision",))
-    if classes and not by_cluster and not isinstance(scenario.model, Function):
-        yield Broken("loss.kind", '"cross_entropy" is for data.supervision = "cluster"', ("data.supervision",))
-    if classes and getattr(scenario.init, "toward", "any") == "own":
+    if classes and not by_cluster and not scenario.model.ordinary:
+        yield Broken("loss.kind", f'"{scenario.loss.kind}" is for data.supervision = "cluster"', ("data.supervision",))
+    if classes and isinstance(scenario.init, Shape) and scenario.init.by_sign:
         yield Broken("init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",))
     clusters = scenario.data.clusters
-    if classes and clusters is not None and isinstance(scenario.model, TwoLayer):
-        for problem in class_problems(clusters, scenario.model.width):
+    if classes and clusters is not None and scenario.model.own_outputs:
+        for problem in class_problems(clusters, scenario.model.neurons):
             yield Broken("model.width", problem, ("data", "loss.kind"))
 
 
 def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     """What networks that have no output weight for each neuron cannot have."""
     kind, init = scenario.model.kind, scenario.init
-    if isinstance(scenario.model, TwoLayer):
+    if scenario.model.own_outputs:
         return
     given = f'not for model.kind = "{kind}"'
     reads = ("model.kind",)
     for key in ("balanced", "signs"):
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
-    if isinstance(init, Nudged):
-        yield Broken("init.shape", f'"nudged" is {given}; use "gaussian" or "sphere"', reads)
+    if init.around_centers:
+        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
-        if asked and not (key == "claims" and not isinstance(scenario.model, Mlp)):
+        if asked and not (key == "claims" and not _layered(scenario.model)):
             yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
-    if isinstance(scenario.model, SymmetricRelu):
-        yield from _broken_symmetric(scenario, scenario.model)
-    if isinstance(scenario.model, NtkFeatures):
+    if scenario.model.common_threshold is not None:
+        yield from _broken_threshold(scenario, scenario.model.common_threshold)
+    if scenario.model.gated:
         yield from _broken_features(scenario, given)
-    if isinstance(scenario.model, Function):
+    if scenario.model.ordinary:
         yield from _broken_function(scenario, scenario.model, given)
-    elif isinstance(scenario.model, Linear | SymmetricRelu | NtkFeatures):
-        if scenario.loss.kind == "cross_entropy":
-            yield Broken("loss.kind", f'"cross_entropy" is {given}, which has one output', reads)
-    else:
+    elif _layered(scenario.model):
         yield from _broken_by_layers(scenario, scenario.model, given)
+    elif scenario.loss.formulas.classes:
+        yield Broken("loss.kind", f'"{scenario.loss.kind}" is {given}, which has one output', reads)
 
 
-def _broken_by_layers(scenario: Scenario, model: Mlp, given: str) -> Iterator[Broken]:
+def _broken_by_layers(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
     """What networks of any depth cannot have. given: that it is not for these, in words."""
     init, reads = scenario.init, ("model.kind",)
     depth = len(model.hidden_widths) + 1
-    if not isinstance(init, Given) and depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
+    if isinstance(init, Shape) and depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
         tiny = f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
         yield Broken("init.scale", tiny, ("model",))
     for key, flow in scenario.flows():
@@ -205,14 +211,14 @@ def _broken_by_layers(scenario: Scenario, model: Mlp, given: str) -> Iterator[Br
             yield Broken(f"{key}.clock", f'"loss" is {given}; use "time"', reads)
         if flow.solver == "kvaerno5":
             yield Broken(f"{key}.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
-    if scenario.evaluate.robustness is not None and scenario.loss.kind == "cross_entropy":
-        only = f'with "cross_entropy" {given}'
+    if scenario.evaluate.robustness is not None and scenario.loss.formulas.classes:
+        only = f'with "{scenario.loss.kind}" {given}'
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
     if scenario.is_ensemble:
         yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
 
 
-def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterator[Broken]:
+def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
     """What networks without neurons cannot have. given: that it is not for these, in words."""
     reads = ("model.kind",)
     for key, flow in scenario.flows():
@@ -225,7 +231,7 @@ def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterato
         goals = {"alignment", "kkt"} & flow.until.goals.keys()
         none = f"{given}, which has no neurons"
         yield from (Broken(f"{key}.until.{name}", none, reads) for name in sorted(goals))
-        if flow.clock == "loss" and model.homogeneity is None:
+        if flow.clock == "loss" and model.output_degree is None:
             yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
     for name in ("limit", "robustness"):
         if getattr(scenario.evaluate, name):
@@ -235,7 +241,7 @@ def _broken_function(scenario: Scenario, model: Function, given: str) -> Iterato
 def _broken_distance(scenario: Scenario) -> Iterator[Broken]:
     if scenario.evaluate.distance is None:
         return
-    if scenario.loss.kind == "cross_entropy":
+    if scenario.loss.formulas.classes:
         only = "for networks with a single output, not one for each cluster"
         yield Broken("evaluate.distance", only, ("loss.kind",))
     if scenario.observe.snapshots == "none":
@@ -249,8 +255,9 @@ def _broken_robustness(scenario: Scenario) -> Iterator[Broken]:
     wanted = scenario.evaluate.robustness
     if wanted is None:
         return
-    if scenario.loss.kind != "cross_entropy":
-        only = 'only for loss.kind = "cross_entropy", which gives every cluster an output'
+    if not scenario.loss.formulas.classes:
+        of_classes = _or(name for name, loss in LOSSES.items() if loss.of_classes)
+        only = f"only for loss.kind = {of_classes}, which gives every cluster an output"
         for index, name in enumerate(wanted.compare):
             if name in OF_OUTPUTS:
                 yield Broken(f"evaluate.robustness.compare[{index}]", f'"{name}" is {only}', ("loss.kind",))
@@ -268,13 +275,16 @@ def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
     if scenario.evaluate.limit:
         asked.append(("evaluate.limit", flows[-1][1]))
     for key, flow in asked:
-        if scenario.loss.kind not in MARGIN_LOSSES:
-            only = f'needs loss.kind = "logistic" or "exponential", not "{scenario.loss.kind}"'
+        if scenario.loss.formulas.tail is None:
+            of_margins = _or(name for name, loss in LOSSES.items() if loss.of_margins)
+            only = f'needs loss.kind = {of_margins}, not "{scenario.loss.kind}"'
             yield Broken(key, only, ("loss.kind",))
-        if getattr(scenario.model, "activation", None) == "tanh":
-            yield Broken(key, "needs a homogeneous network, and tanh makes none", ("model.activation",))
-        if isinstance(scenario.model, SymmetricRelu):
-            none = f'needs a homogeneous network, and model.kind = "{scenario.model.kind}" is none'
+        model = scenario.model
+        if model.formulas.degree is None and "activation" in type(model).model_fields:
+            none = f"needs a homogeneous network, and {model.activation} makes none"
+            yield Broken(key, none, ("model.activation",))
+        if model.common_threshold is not None:
+            none = f'needs a homogeneous network, and model.kind = "{model.kind}" is none'
             yield Broken(key, none, ("model.kind",))
         if scenario.loss.regularizer.used:
             yield Broken(key, "needs a loss without a regularizer", ("loss.regularizer",))
@@ -294,12 +304,12 @@ def _broken_ensemble(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
     if scenario.observe.spacing == "solver":
         yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
-    moving = scenario.flow.method == "sgd" or scenario.flow.fresh or isinstance(scenario.model, SymmetricRelu)
-    moving = moving or isinstance(scenario.model, Function)
-    if scenario.data.kind == "table" and isinstance(scenario.init, Given) and not moving:
+    moving = scenario.flow.method == "sgd" or scenario.flow.fresh or scenario.model.ordinary
+    moving = moving or scenario.model.common_threshold is not None
+    if scenario.data.alike and not scenario.init.drawn and not moving:
         same = "with these data and weights the members of an ensemble would be one and the same; give a single seed"
         yield Broken("seed", same, ("data.kind", "init.shape"))
-    if scenario.data.kind == "table" and scenario.data.test is not None and scenario.data.test.fraction is not None:
+    if scenario.data.alike and scenario.data.test is not None and scenario.data.test.fraction is not None:
         own = "each member would split the table in its own way; give path, or run the seeds as a sweep"
         yield Broken("data.test.fraction", own, ("seed", "data.kind"))
     if scenario.evaluate.claims:

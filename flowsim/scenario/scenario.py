@@ -7,33 +7,37 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, TypeAdapter, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
+from ..kinds.activations import ACTIVATIONS
+from ..kinds.data import DataSection
+from ..kinds.inits import InitSection
+from ..kinds.losses import LossSection
 from ..kinds.network import Handed
+from ..kinds.networks import NetworkSection
 from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
+from ..kinds.unions import SORTS, annotation
 from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
-from .data import Data, GaussianMixture
 from .evaluate import Evaluate
 from .flow import Flow, Stage
-from .init import Gaussian, Init
-from .loss import Loss
-from .model import Function, Model, NtkFeatures, Prelu
 from .observe import Observe
 from .rules import broken
 from .source import PYTHON, Source, path_of
 from .sweep import Sweep
 
-#: Discriminators that a scenario may leave out, with the value they then have; that of a network's activation goes with
+#: Tags that a scenario may leave out, with the value they then have; that of a network's activation goes with
 #: the kind "two_layer" alone.
 DEFAULT_TAGS = {
     "data": ("kind", "gaussian_mixture"),
     "model": ("activation", "prelu"),
     "init": ("shape", "gaussian"),
+    "loss": ("kind", "square"),
 }
 TWO_LAYER = "two_layer"
 
@@ -56,10 +60,11 @@ class Scenario(Section):
         0,
         description="every random draw comes from this integer, through named streams; an array runs an ensemble",
     )
-    data: Data = GaussianMixture()
-    model: Model = Prelu()
-    init: Init = Gaussian()
-    loss: Loss = Loss()
+    # one of the kinds that are registered, see `join`
+    data: DataSection
+    model: NetworkSection
+    init: InitSection
+    loss: LossSection
     flow: Flow = Flow()
     stage: Annotated[tuple[Stage, ...], as_tuple] = Field(
         (), description="in place of flow: several, each of which starts where the one before ended"
@@ -127,7 +132,7 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        if isinstance(self.model, NtkFeatures | Function):
+        if self.model.gated or self.model.ordinary:
             return False  # gates, and functions, see all of the features
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
@@ -224,6 +229,18 @@ class Scenario(Section):
         """Of the canonical text, so of the values alone; and of the contents of arrays in memory, where there are any."""
         text = "".join((self.to_toml(), *(f"{name} {digest}\n" for name, digest in self._in_memory().items())))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def named_files(self) -> dict[str, str]:
+        """The files that the scenario reads, as it names them, by the keys that do."""
+        test = self.data.test
+        named = {f"data.{self.data.file_key}": self.data.file, "init.path": self.init.file}
+        named["data.test.path"] = test.path if test is not None else None
+        return {key: file for key, file in named.items() if file}
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The same, relative paths starting in the scenario's folder."""
+        return {key: self.source.folder / file for key, file in self.named_files().items()}
 
     def arrays(self, name: str) -> Mapping[str, Any] | None:
         """What the section of this name has with it in place of a file, name -> array; None where it reads the file."""
@@ -345,3 +362,21 @@ def _keys(sections: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for section, value in sections.items():
         keys = value if isinstance(value, dict) else {"": value}
         yield from ((section, key, json.dumps(item)) for key, item in keys.items() if section != "title")
+
+
+def join() -> None:
+    """Let the sections be of the kinds that are registered now, those of plugins among them."""
+    for name in SORTS:
+        tag, default = DEFAULT_TAGS[name]
+        outer = {"kind": TWO_LAYER} if name == "model" else {}
+        discriminator = next(iter({**outer, tag: default}))
+        field, kinds = Scenario.model_fields[name], annotation(name)
+        field.annotation, field.discriminator = kinds, discriminator
+        one_of_them: Any = Annotated[kinds, Field(discriminator=discriminator)]
+        field.default = TypeAdapter(one_of_them).validate_python({**outer, tag: default})
+    Scenario.model_rebuild(force=True)
+
+
+join()
+for _registry in (*SORTS.values(), ACTIVATIONS):
+    _registry.watch(join)

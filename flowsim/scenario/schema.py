@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kinds.data import DATA
+from ..kinds.inits import INITS
 from .scenario import DEFAULT_TAGS, Scenario
 
 FILE_NAME = "flowsim.schema.json"
@@ -16,7 +18,9 @@ def schema() -> dict[str, Any]:
         # a scenario may leave the tag out, which OpenAPI's discriminator does not allow
         for choice in (spec := document["properties"][section], *spec["oneOf"]):
             choice.pop("discriminator", None)
-    for section in ("Table", "Given"):  # only from Python may a path be left out
+    taking = [data.__name__ for data in DATA.values() if data.takes_arrays]
+    taking += [init.__name__ for init in INITS.values() if init.takes_arrays]
+    for section in taking:  # only from Python may a path be left out
         spec = document["$defs"][section]
         spec["required"].append("path")
         path = spec["properties"]["path"]

@@ -11,15 +11,12 @@ import numpy as np
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
-from ..scenario.model import Function, SymmetricRelu
 from .targets import target_cluster
 
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
-#: The losses that a flow can drive to 0 forever.
-ENDLESS = ("logistic", "exponential", "cross_entropy")
 AS_ASKED = "as the scenario says"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
@@ -111,21 +108,21 @@ def reading(scenario: Scenario, clock: str) -> str:
 
 
 def _clock(scenario: Scenario) -> tuple[str, str]:
-    flow, loss = scenario.flow, scenario.loss.kind
+    flow, model = scenario.flow, scenario.model
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
-    if isinstance(scenario.model, Function) and scenario.model.homogeneity is None:
+    if model.ordinary and model.output_degree is None:
         return "time", "the one for networks that are not known to be homogeneous"
-    if scenario.model.kind == "mlp":
+    if model.hidden_widths:
         return "time", "the one for networks of several layers"
     if isinstance(flow, Stage):
         return "time", "the one for stages"
-    if isinstance(scenario.model, SymmetricRelu):
+    if model.common_threshold is not None:
         return "time", "the one for thresholds that change with time"
     if scenario.loss.regularizer.used:
         return "time", "a loss with a regularizer has no limit at infinity"
-    if loss not in ENDLESS:
-        return "time", f"{loss} loss has no limit at infinity"
+    if not scenario.loss.formulas.endless:
+        return "time", f"{scenario.loss.kind} loss has no limit at infinity"
     late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
     if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
@@ -173,7 +170,7 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "diffrax", "the one with networks of several layers"
     if reduced.problem.gates is not None:
         return "diffrax", "the one with features of a tangent kernel"
-    if isinstance(scenario.model, SymmetricRelu):
+    if scenario.model.common_threshold is not None:
         return "numba", "the one with thresholds that change with time"
     if isinstance(flow, Stage) and flow.attack is not None:
         return "numba", "the one with attacks"

@@ -15,7 +15,6 @@ from ..problem import Reduced
 from ..scenario import Scenario
 from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SETTLED_LOSS, SETTLED_MOTION
 from .goals import Watch
-from .plan import ENDLESS
 from .snapshot import Snapshot
 
 #: and one whose smallest loss has fallen by less than a factor of e while no neuron has moved by so many tolerances: where
@@ -131,7 +130,7 @@ def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
     until = scenario.flow.until
     alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
-    if until.alignment is None or not alone or scenario.loss.kind not in ENDLESS:
+    if until.alignment is None or not alone or not scenario.loss.formulas.endless:
         return None
     return Target(reduced, until.alignment)
 

@@ -7,9 +7,7 @@ import pytest
 from support.reading import angles
 
 import flowsim
-from flowsim.problem.networks import ACTIVATIONS
 from flowsim.scenario import Scenario
-from flowsim.scenario.model import TwoLayer
 from flowsim.scenario.shipped import find, shipped
 from flowsim.solve.plan import SOLVERS
 
@@ -26,7 +24,7 @@ SMALLER = {
 def on_both_engines(scenario: Scenario) -> bool:
     """Whether it is a flow up to a given time of a smooth two-layer network, which both engines follow alike."""
     model, flow = scenario.model, scenario.flow
-    smooth = isinstance(model, TwoLayer) and ACTIVATIONS[model.activation](model).smooth
+    smooth = model.own_outputs and model.formulas.smooth
     return smooth and not scenario.stage and not flow.descends and set(flow.until.goals) == {"time"}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from support.designs import fifth_degree, grid, signs
 
 import flowsim
+from flowsim.kinds.networks import NETWORKS
 
 
 def limit(variances, examples):
@@ -31,13 +32,6 @@ def prompts(variances, examples):
     return prompt, (task * query).sum(axis=1)
 
 
-def attention(params, prompt):
-    """The last entry of the last column of  P V P^T Q P / (examples), P the prompt."""
-    examples = prompt.shape[2] - 1
-    read = prompt @ (prompt.swapaxes(1, 2) @ (params["key_query"] @ prompt[:, :, -1:])) / examples
-    return (params["value"] @ read)[:, -1, 0]
-
-
 def test_the_flow_ends_at_the_preconditioned_step_of_gradient_descent():
     variances, size = np.array([1.0, 0.5]), 0.1
     prompt, target = prompts(variances, 1)
@@ -45,7 +39,7 @@ def test_the_flow_ends_at_the_preconditioned_step_of_gradient_descent():
     value[2, 2] = size
     key_query[:2, :2] = size * np.eye(2) / 2**0.5
     tree = flowsim.flow(
-        attention,
+        NETWORKS["linear_attention"](kind="linear_attention").apply,
         {"value": value, "key_query": key_query},
         prompt,
         target,

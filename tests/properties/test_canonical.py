@@ -14,11 +14,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import flowsim
+from flowsim.kinds.data.gaussian_mixture import CENTERS
+from flowsim.kinds.data.table import Table
+from flowsim.kinds.inits.given import Given
 from flowsim.kinds.section import Section
 from flowsim.scenario.changes import without
-from flowsim.scenario.data import CENTERS, Table
 from flowsim.scenario.flow import Stage
-from flowsim.scenario.init import Given
 from flowsim.scenario.scenario import Scenario
 from flowsim.scenario.shipped import shipped
 

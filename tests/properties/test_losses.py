@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from flowsim.problem.losses import LOSSES
+from support.formulas import LOSSES
 
 SCALAR = {name: loss for name, loss in LOSSES.items() if not loss.classes}
 every_loss = pytest.mark.parametrize("loss", SCALAR.values(), ids=list(SCALAR))

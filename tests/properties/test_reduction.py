@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowsim
+from flowsim.kinds.samples import Samples
 from flowsim.problem import Problem, Reduced, reduce
-from flowsim.problem.data import Samples
 
 
 @st.composite

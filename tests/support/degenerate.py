@@ -19,7 +19,7 @@ import numpy as np
 import flowsim
 from flowsim import Problem
 from flowsim.arrays import Floats
-from flowsim.problem.data import Samples
+from flowsim.kinds.samples import Samples
 from flowsim.problem.weights import Weights
 
 

@@ -33,9 +33,9 @@ CHUNK = 200_000
 
 
 def has_certificate(classifier: Classifier) -> TypeGuard[TwoLayer]:
-    """Two-layer networks with a single output, powers or tanh as activations."""
+    """Two-layer networks with a single output, whose activations are powers or bend as tanh does."""
     return isinstance(classifier, TwoLayer) and (
-        classifier.activation.degree is not None or classifier.activation.name == "tanh"
+        classifier.activation.degree is not None or classifier.activation.bend is not None
     )
 
 
@@ -59,12 +59,13 @@ def certified_radius(classifier: Classifier, x: Floats) -> Floats:
 
 
 def lipschitz_radius(network: Layered, x: Floats) -> Floats:
-    """(n,): |f| over the product of the layers' spectral norms, a lower bound of the same distance. Activations are ReLU or
-    tanh, which do not stretch."""
-    constant, seen = np.linalg.norm(network.hidden, ord=2), len(network.hidden)
+    """(n,): |f| over the product of the layers' spectral norms, a lower bound of the same distance; for
+    activations whose Lipschitz constant is known."""
+    constant, seen, stretch = np.linalg.norm(network.hidden, ord=2), len(network.hidden), network.activation.lipschitz
+    assert stretch is not None
     for matrix in network.upper:
         # a bias is a last column, which no perturbation passes through
-        constant, seen = constant * np.linalg.norm(matrix[:, :seen], ord=2), len(matrix)
+        constant, seen = constant * stretch * np.linalg.norm(matrix[:, :seen], ord=2), len(matrix)
     value = np.abs(network.value(x))
     return value / max(float(constant), np.finfo(float).tiny) * (1 - SHAVED)
 
@@ -219,15 +220,21 @@ def _shape_of(network: TwoLayer) -> Shape:
 
     one = np.ones(len(network.weight))
     if degree is None:
-        return Shape(_sides_of_tanh(response, tangent, chord, log_norm), False, np.exp(log_norm))
+        assert activation.bend is not None
+        return Shape(_bending(response, activation.bend, tangent, chord, log_norm), False, np.exp(log_norm))
     curved = ((tangent, kinked),) if degree == 1 else ((tangent, parabola),) if degree >= 2 else ()
     return Shape(((tangent, chord), *curved), True, one)
 
 
-def _sides_of_tanh(
-    response: Callable[[Floats], tuple[Floats, Floats]], tangent: Bound, chord: Bound, log_norm: Floats
+def _bending(
+    response: Callable[[Floats], tuple[Floats, Floats]],
+    bend: Callable[[Floats, Floats], Floats],
+    tangent: Bound,
+    chord: Bound,
+    log_norm: Floats,
 ) -> tuple[tuple[Bound, Bound], ...]:
-    """k = tanh(|w| s)/|w|, convex for s < 0, concave for s > 0, its derivative smallest at an end of every interval."""
+    """k = f(|w| s)/|w|, such as that of tanh, convex for s < 0, concave for s > 0, its derivative smallest at an end of
+    every interval."""
 
     def line(lower: bool) -> Bound:
         def bound(s: Floats, half: Floats, at: Floats) -> Side:
@@ -244,15 +251,13 @@ def _sides_of_tanh(
 
     def parabola(lower: bool) -> Bound:
         norm = np.exp(log_norm)
-        peak = np.arctanh(3**-0.5)
 
         def bound(s: Floats, half: Floats, at: Floats) -> Side:
-            """|k''| = 2 |w| tanh (1 - tanh^2) is largest where tanh^2 = 1/3"""
+            """|k''| is |w| times that of f"""
             value, slope = response(s)
             sign = 1.0 if lower else -1.0
             ends = np.sort(np.stack([sign * norm * (s - half), sign * norm * (s + half)]), axis=0)
-            t = np.tanh(np.clip(peak, ends[0], ends[1]))
-            return Side(value, slope, np.maximum(2 * norm * t * (1 - t**2), 0.0))
+            return Side(value, slope, norm * bend(ends[0], ends[1]))
 
         return bound
 

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from ...arrays import Booleans, Floats, Integers
-from ...problem.networks import Activation
+from ...kinds.activations import Activation
 
 #: Directions whose part outside of the others is below this, relative to the largest, add nothing to their span.
 RANK_TOLERANCE = 1e-12

@@ -11,12 +11,11 @@ import xarray as xr
 
 from ...arrays import Floats, Integers
 from ...errors import UsageError
+from ...kinds.samples import Samples
 from ...kinds.streams import stream
 from ...observe import Setting
 from ...problem import Problem, fresh
-from ...problem.data import Samples
 from ...scenario import Scenario
-from ...scenario.data import DRAWN
 from ...scenario.evaluate import Robustness
 from ...solve import Snapshot
 from ...solve.threads import blas_threads
@@ -110,7 +109,7 @@ def test_of(scenario: Scenario, problem: Problem, count: int) -> Test:
     """At most so many held-out samples, with the labels of their clusters where known; where none are held out, fresh ones,
     and of data that come from no distribution, training samples."""
     random = stream(scenario.single_seed, "robustness")
-    drawn = scenario.data.kind in DRAWN
+    drawn = scenario.data.drawn
     if problem.test is not None:
         samples, origin = problem.test, "test"
     elif drawn:

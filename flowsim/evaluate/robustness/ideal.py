@@ -11,11 +11,9 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...errors import UsageError
+from ...kinds.activations import ACTIVATIONS
 from ...problem import Problem
-from ...problem.networks import prelu
 from ...scenario import Scenario
-from ...scenario.data import Drawn, Xor
-from ...scenario.model import Prelu
 from .classifier import Classifier, TwoLayer
 
 #: The ideal classifiers by name.
@@ -98,7 +96,7 @@ def power_classifier(centers: Floats, label: Integers, degree: float) -> TwoLaye
     For centres of other norms than 1, <x, mu_k>/|mu_k|^2 stands for <x, mu_k>: orthogonal centres have the values +1/-1.
     """
     norm = np.linalg.norm(centers, axis=1)
-    activation = prelu.build(Prelu(degree=degree))
+    activation = ACTIVATIONS["prelu"].model_validate({"degree": float(degree)}).formulas
     count = len(centers)
     return TwoLayer(
         centers / norm[:, None], np.zeros(count), np.zeros(count), label / norm**degree, activation, name="ideal"
@@ -131,9 +129,7 @@ def degree_of(problem: Problem) -> float:
 
 def _deviation(scenario: Scenario) -> float:
     """Standard deviation of the Gaussian noise around the centres, in each coordinate."""
-    data = scenario.data
-    if not isinstance(data, Drawn):
-        raise UsageError(f'"bayes" needs data drawn around centres, not data.kind = "{data.kind}"')
-    if isinstance(data, Xor) and data.law != "gaussian":
-        raise UsageError(f'"bayes" is for Gaussian noise, not data.law = "{data.law}"')
-    return data.noise.standard_deviation(data.dimension)
+    try:
+        return scenario.data.noise_deviation()
+    except ValueError as wrong:
+        raise UsageError(f'"bayes" {wrong}') from None

@@ -8,8 +8,8 @@ from operator import matmul
 import numpy as np
 
 from ...arrays import Floats
-from ...problem.networks import Activation
-from ...problem.networks.layers import Passed, forward, pulls_back
+from ...kinds.activations import Activation
+from ...kinds.layers import Passed, forward, pulls_back
 
 
 @dataclass(frozen=True)

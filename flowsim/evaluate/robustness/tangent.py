@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Floats
-from ...problem.networks.ntk_features import Gates, input_gradient, outputs
+from ...kinds.gates import Gates, input_gradient, outputs
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...arrays import Booleans, Floats, Integers
 from ...evaluate.evidence import Evidence, NotApplicable
+from ...kinds.clusters import Drawn
+from ...kinds.inits import Shape
 from ...problem import Problem
-from ...scenario.data import GaussianMixture
-from ...scenario.init import Shape
 from ...solve import cosines
 
 PAPER = "Min & Vidal 2025"
@@ -41,7 +41,7 @@ class Mixture:
     @classmethod
     def of(cls, evidence: Evidence) -> Mixture:
         data, problem = evidence.scenario.data, evidence.problem
-        if not isinstance(data, GaussianMixture):
+        if not isinstance(data, Drawn) or data.kind != "gaussian_mixture":
             raise NotApplicable(f'it speaks of Gaussian mixtures, not of data.kind = "{data.kind}"')
         if not np.allclose(problem.centers @ problem.centers.T, np.eye(len(problem.centers)), atol=ROUNDING):
             raise NotApplicable("it speaks of orthonormal centres")
@@ -250,7 +250,7 @@ def unmet(evidence: Evidence) -> str:
 
 def _unmet(evidence: Evidence, training: Training) -> Iterator[str]:
     scenario, mixture = evidence.scenario, training.mixture
-    assert isinstance(scenario.data, GaussianMixture)
+    assert isinstance(scenario.data, Drawn)
     assert isinstance(scenario.init, Shape)
     alpha, samples = mixture.alpha, scenario.data.samples / mixture.clusters
     if scenario.flow.method != "gradient_flow":

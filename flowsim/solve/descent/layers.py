@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...arrays import Floats
+from ...kinds.activations import Activation
+from ...kinds.gates import Gates, input_gradient, outputs
+from ...kinds.layers import Passed, forward, pulls_back, velocities
 from ...problem import Reduced
-from ...problem.networks import Activation
-from ...problem.networks.layers import Passed, forward, pulls_back, velocities
-from ...problem.networks.ntk_features import Gates, input_gradient, outputs
 
 Weights = tuple[Floats, ...]
 

@@ -10,7 +10,6 @@ where R, the radial part, is q H for a power (Euler) and <P, u> for tanh; for a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,9 +17,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...kinds.activations import Activation
+from ...kinds.losses import Loss
 from ...problem import Reduced
-from ...problem.losses import Loss
-from ...problem.networks import Activation
 
 
 class Data(NamedTuple):
@@ -77,12 +76,7 @@ class OfLoss:
 
     def all_right(self, outputs: jax.Array, data: Data) -> jax.Array:
         """Whether every sample is on its own side."""
-        return jnp.all(self.loss.log_value(outputs, data.targets, jnp) < self._at_the_border)
-
-    @property
-    def _at_the_border(self) -> float:
-        """log of the loss of a sample on the border"""
-        return 0.0 if self.loss.name == "exponential" else math.log(math.log(2))
+        return jnp.all(self.loss.log_value(outputs, data.targets, jnp) < self.loss.border)
 
     def pull(self, outputs: jax.Array, size: Callable[[], jax.Array], data: Data) -> jax.Array:
         """-weight l', times dt/ds on the loss clock: there l' = l (l'/l), and every factor is taken together as a

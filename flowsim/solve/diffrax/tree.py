@@ -9,9 +9,9 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
+from ...kinds.losses import Loss
 from ...kinds.network import Network, unit_sizes
 from ...problem import Reduced
-from ...problem.losses import Loss
 from ..snapshot import Snapshot
 from .coordinates import Constants, State
 from .field import OfLoss

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.formulas import activation
 
 from flowsim.evaluate.robustness import TwoLayer, nearest_cluster
 from flowsim.evaluate.robustness.attacks import ATTACKS, STRONG, Options, Target, attacked
 from flowsim.kinds.streams import stream
-from flowsim.problem.networks import ACTIVATIONS
-from flowsim.scenario.model import LeakyRelu, Prelu, Relu, ReluPower, Tanh
 
-KINDS = {
-    "relu": Relu(activation="relu"),
-    "leaky_relu": LeakyRelu(activation="leaky_relu", slope=0.1),
-    "prelu": Prelu(degree=3.0),
-    "relu_power": ReluPower(activation="relu_power", degree=2.0),
-    "tanh": Tanh(activation="tanh"),
+KINDS: dict[str, dict[str, float]] = {
+    "relu": {},
+    "leaky_relu": {"slope": 0.1},
+    "prelu": {"degree": 3.0},
+    "relu_power": {"degree": 2.0},
+    "tanh": {},
 }
 #: Of a value's terms, which BLAS sums in another order where other samples stand beside it.
 ROUNDING = 1e-13
@@ -28,7 +27,7 @@ ALL = [*ATTACKS, STRONG]
 def network(seed: int, kind: str, neurons: int, features: int) -> TwoLayer:
     random = np.random.default_rng(seed)
     hidden, bias = random.standard_normal((neurons, features)), 0.3 * random.standard_normal(neurons)
-    return TwoLayer.of(hidden, bias, random.standard_normal(neurons), ACTIVATIONS[kind](KINDS[kind]))
+    return TwoLayer.of(hidden, bias, random.standard_normal(neurons), activation(kind, **KINDS[kind]))
 
 
 def target(classifier, seed: int, samples: int, features: int, norm: str = "l2") -> Target:
@@ -89,9 +88,8 @@ def test_what_holds_of_every_attack(seed, kind, norm, neurons, features):
 def test_on_linear_classifiers_the_attacked_radius_is_the_exact_one(seed, features, norm):
     """A leaky ReLU of slope 1 is linear; the distance to a plane in a norm is |f| over the dual norm of the gradient."""
     random = np.random.default_rng(seed)
-    activation = ACTIVATIONS["leaky_relu"](LeakyRelu(activation="leaky_relu", slope=1.0))
     hidden, output = random.standard_normal((4, features)), random.standard_normal(4)
-    linear = TwoLayer.of(hidden, random.standard_normal(4), output, activation)
+    linear = TwoLayer.of(hidden, random.standard_normal(4), output, activation("leaky_relu", slope=1.0))
     slope = output @ hidden
     x = random.standard_normal((6, features))
     # nearer to the boundary than this, the radius has not the digits that are compared
@@ -149,7 +147,7 @@ def mixture(samples: int, dimension: int = 400, noise: float = 0.1):
 
 def test_plain_descent_is_far_too_weak_on_prelu_and_the_strong_attack_agrees_with_proposition_1():
     centers, label, x, y = mixture(80)
-    ideal = TwoLayer.of(centers, np.zeros(20), label, ACTIVATIONS["prelu"](Prelu(degree=3.0)))
+    ideal = TwoLayer.of(centers, np.zeros(20), label, activation("prelu", degree=3.0))
     aim = Target.of(ideal, x, y, centers, label, label @ centers)
     # the clusters of the smaller class have a share of 8/20, which the theorem says are lost at sqrt(2)/2
     from_clean = Options(restarts=0)
@@ -174,8 +172,7 @@ def test_the_nearest_cluster_is_lost_at_half_the_way_to_the_nearest_of_the_other
 def test_a_single_perturbation_for_all_is_no_stronger_than_one_for_each_and_the_better_of_two_is_taken():
     """On f = <u, x> the difference of the classes' centres is off by 60 degrees, and the optimised perturbation is not."""
     axes = np.eye(2)
-    activation = ACTIVATIONS["leaky_relu"](LeakyRelu(activation="leaky_relu", slope=1.0))
-    linear = TwoLayer.of(axes[:1], np.zeros(1), np.ones(1), activation)
+    linear = TwoLayer.of(axes[:1], np.zeros(1), np.ones(1), activation("leaky_relu", slope=1.0))
     x = np.array([[1.0, 0.0], [-1.0, 3.0]])
     aim = Target(linear, x, np.array([1.0, -1.0]), x, np.array([1.0, -1.0]), np.array([0.5, 0.75**0.5]), aim_norm())
     found = attacked(aim, np.array([0.9, 1.01, 2.1]), ["universal"], options())["universal"]

@@ -28,7 +28,6 @@ from flowsim.evaluate.robustness.exact import exactness
 from flowsim.evaluate.robustness.layered import Layered
 from flowsim.evaluate.robustness.leads import lead_radius
 from flowsim.evaluate.robustness.projection import shortest_step
-from flowsim.problem.networks import ACTIVATIONS
 
 SEEDS = st.integers(0, 9999)
 POWERS = [
@@ -48,7 +47,7 @@ def network(seed: int, model: dict, neurons: int = 5, dimension: int = 3) -> Two
         generator.uniform(0.2, 2) * generator.standard_normal((neurons, dimension)),
         (seed % 2) * 0.5 * generator.standard_normal(neurons),
         generator.standard_normal(neurons),
-        ACTIVATIONS[model["activation"]](section),
+        section.formulas,
     )
 
 
@@ -147,7 +146,7 @@ def test_no_class_is_left_within_the_radius_that_its_lead_certifies(model, seed,
 
 
 def test_the_lead_of_a_neuron_for_each_of_two_centres_is_certified_nearly_to_their_middle():
-    relu = ACTIVATIONS["relu"](flowsim.loads('[model]\nactivation = "relu"').model)
+    relu = flowsim.loads('[model]\nactivation = "relu"').model.formulas
     two = TwoLayer.of(np.eye(2), np.zeros(2), np.ones(2), relu)
     radii = [
         lead_radius(ByProbability(two, np.arange(2), np.array([1, -1])), np.eye(2)),
@@ -175,7 +174,7 @@ def test_deep_networks_do_not_change_sign_within_their_lipschitz_radius(seed, de
         generator.standard_normal((4, 3)),
         bias * generator.standard_normal(4),
         upper,
-        ACTIVATIONS["relu"](flowsim.loads('[model]\nactivation = "relu"').model),
+        flowsim.loads('[model]\nactivation = "relu"').model.formulas,
     )
     x = samples(f, seed, 5)
     radius = lipschitz_radius(f, x)
@@ -310,7 +309,7 @@ def test_linear_networks_in_closed_form():
     section = flowsim.loads('[model]\nactivation = "leaky_relu"\nslope = 1.0').model
     generator = np.random.default_rng(0)
     w, b, v = generator.standard_normal((4, 6)), generator.standard_normal(4), generator.standard_normal(4)
-    f = TwoLayer.of(w, b, v, ACTIVATIONS["leaky_relu"](section))
+    f = TwoLayer.of(w, b, v, section.formulas)
     x = generator.standard_normal((50, 6))
     radius = np.abs(x @ (v @ w) + v @ b) / np.linalg.norm(v @ w)
     for found in (*exact_radius(f, x), certified_radius(f, x)):

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.formulas import LOSSES
 
 from flowsim.observe.derivatives import Derivatives
 from flowsim.observe.sharpness import DENSE, sharpness
 from flowsim.observe.tangent_kernel import alignment, chosen, drift, wanted_outputs
-from flowsim.problem.losses import LOSSES
 
 SAMPLES, FEATURES, HIDDEN = 7, 3, 4
 #: Loss -> (targets, number of outputs)

@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 import flowsim
+from flowsim.kinds.clusters import frame
 from flowsim.observe import OBSERVABLES, Instant, Setting
 from flowsim.observe.kinds.xor import C0, capture_sets, is_xor
 from flowsim.problem import reduce
-from flowsim.problem.data.clusters import frame
 
 NAMES = [
     "margin_gap",

@@ -14,10 +14,10 @@ from support.descent import descended, group
 import flowsim
 from flowsim.cli.glance import Sheet
 from flowsim.cli.page import text
+from flowsim.kinds.clusters import frame
 from flowsim.observe import Setting
 from flowsim.papers import CLAIMS, Evidence, evaluate, frei_2022, held_against
 from flowsim.problem import reduce
-from flowsim.problem.data.clusters import frame
 
 #: The paper's high-dimensional setting, smaller; T = 1 + 1/(4 step) = 6 for its step of 0.05.
 SETTING = """

@@ -7,12 +7,11 @@ import pytest
 
 import flowsim
 from flowsim.kinds.kernel import LINEAR_BELOW
-from flowsim.problem.networks import ACTIVATIONS
 
 
 def activation(**model: object):
     section = flowsim.loads("", overrides={"model": model}).model
-    return ACTIVATIONS[section.activation](section)
+    return section.formulas
 
 
 def response(s: float, log_norm: float = 0.0, **model: object) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.problem.data.clusters import frame
+from flowsim.kinds.clusters import frame
 
 GIVEN = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]])
 

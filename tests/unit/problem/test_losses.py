@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-
-from flowsim.problem.losses import LOSSES
+from support.formulas import LOSSES
 
 
 def log_value(name: str, output: float, target: float) -> float:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
 import flowsim
-from flowsim.problem.data import sparse_coding
+from flowsim.kinds.data import sparse_coding
 from flowsim.problem.fresh import fresh
 
 TEXT = """

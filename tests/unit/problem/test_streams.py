@@ -40,8 +40,8 @@ def test_no_two_draws_share_a_name(small, monkeypatch):
         names.append(name)
         return stream(seed, name)
 
-    for module in ("data.gaussian_mixture", "data.clusters", "initial"):
-        monkeypatch.setattr(f"flowsim.problem.{module}.stream", noted)
+    for module in ("kinds.data.gaussian_mixture", "kinds.clusters", "kinds.inits.nudged", "problem.initial"):
+        monkeypatch.setattr(f"flowsim.{module}.stream", noted)
     flowsim.build(small(data__balanced=False, init={"shape": "nudged", "balanced": False}))
     assert len(names) >= 7
     assert len(set(names)) == len(names)

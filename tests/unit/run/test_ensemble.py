@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import flowsim
 from flowsim.arrays import Floats
+from flowsim.kinds import tables
 from flowsim.problem import reduce
-from flowsim.problem.data import table
 from flowsim.results.gathered import NOT_RUN, Outcome
 from flowsim.run import ensemble
 from flowsim.run.ensemble import Ensemble
@@ -429,8 +429,8 @@ def test_a_defect_in_one_member_ends_the_ensemble(small, monkeypatch):
 
 def test_members_on_a_table_share_its_samples_and_draw_their_own_weights(on_table, monkeypatch):
     reads: list[object] = []
-    read = table.read_table
-    monkeypatch.setattr(table, "read_table", lambda path: (reads.append(path), read(path))[1])
+    read = tables.read_table
+    monkeypatch.setattr(tables, "read_table", lambda path: (reads.append(path), read(path))[1])
     arrays = {"x": np.eye(4), "y": np.array([1.0, 1.0, -1.0, -1.0]), "cluster": np.array([0.0, 0, 1, 1])}
     scenario = on_table(arrays, seed=[0, 1, 2], flow__until={"time": 2.0})
     tree = flowsim.run(scenario)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import flowsim
 from flowsim.evaluate.robustness import Tangent, TwoLayer, restricted
-from flowsim.problem.networks import symmetric_relu
-from flowsim.problem.networks.ntk_features import Gates
-from flowsim.scenario.model import NtkFeatures, SymmetricRelu
+from flowsim.kinds.networks.ntk_features import NtkFeatures
+from flowsim.kinds.networks.symmetric_relu import SymmetricRelu
 
 TEXT = """
 [data]
@@ -63,7 +62,7 @@ def formula(v, x, gates):
 def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8, width=5):
     random = np.random.default_rng(seed)
     model = NtkFeatures(kind="ntk_features", width=width, threshold=threshold, smoothing=smoothing, gates=gates)
-    return random.standard_normal((width, 4)), random.standard_normal((7, 4)), Gates.draw(model, 4, seed)
+    return random.standard_normal((width, 4)), random.standard_normal((7, 4)), model.draw_gates(4, seed)
 
 
 @settings(max_examples=15)
@@ -87,9 +86,7 @@ def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smo
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]))
 def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothing):
     v, x, gates = drawn(seed, smoothing)
-    activation = symmetric_relu.build(
-        SymmetricRelu(kind="symmetric_relu", width=5, threshold=gates.threshold, smoothing=smoothing)
-    )
+    activation = SymmetricRelu(kind="symmetric_relu", width=5, threshold=gates.threshold, smoothing=smoothing).formulas
 
     def network(weights):
         return TwoLayer.of(weights, np.zeros(5), np.ones(5), activation)(x)
@@ -112,7 +109,7 @@ def test_the_sum_of_gates_makes_an_odd_function_and_the_difference_an_even_one(s
 def test_in_the_span_of_its_directions_it_is_the_same_function():
     random = np.random.default_rng(0)
     model = NtkFeatures(kind="ntk_features", width=2, threshold=0.5, smoothing=0.4)
-    whole = Tangent(random.standard_normal((2, 9)), Gates.draw(model, 9, 1))
+    whole = Tangent(random.standard_normal((2, 9)), model.draw_gates(9, 1))
     inside, basis = restricted(whole)
     x = random.standard_normal((5, 9))
     assert basis.shape == (9, 4)

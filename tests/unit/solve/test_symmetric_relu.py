@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import flowsim
-from flowsim.problem.networks.symmetric_relu import ramp
+from flowsim.kinds.networks.symmetric_relu import ramp
 
 TEXT = """
 [data]

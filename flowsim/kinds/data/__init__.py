@@ -1,0 +1,117 @@
+"""[data]: what the network is trained on. One file a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from ..drawing import Drawing
+from ..files import TABLE_SUFFIXES
+from ..registry import Registry
+from ..samples import Samples, Supervision
+from ..section import Broken, Count, Section, refuse, suffix_in
+
+#: The kinds whose files stand first where they are listed.
+ORDER = ("gaussian_mixture", "xor", "sparse_coding", "digits", "table")
+ONE_TEST_SET = "give exactly one: path, fraction or samples"
+
+
+class HeldOut(Section):
+    """Samples that are not trained on, from exactly one source."""
+
+    path: Annotated[str, AfterValidator(suffix_in(TABLE_SUFFIXES))] | None = Field(
+        None, description="CSV, NPZ or NetCDF file with x, y and, where known, cluster, taken as they are"
+    )
+    fraction: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="of a table or of digits: this part of the samples, drawn at random, is split off"
+    )
+    samples: Count | None = Field(
+        None, description="of data that are drawn: so many samples drawn anew, labels as noisy as in training"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> HeldOut:
+        given = [name for name, value in self if value is not None]
+        if len(given) != 1:
+            refuse([Broken("", ONE_TEST_SET, tuple(type(self).model_fields))])
+        return self
+
+
+Test = Annotated[HeldOut | None, Field(description="held-out samples, on which loss and accuracy are kept, too")]
+
+
+class DataSection(Section):
+    """What data say of themselves. A kind adds `kind`, its keys, and how its samples come about.
+
+    drawn: whether they come from a distribution, of which `fresh` draws more. takes_arrays: whether `x` and `y` may be
+    handed over from Python. counted: whether each sample is of one of the clusters, which are as large. alike: whether all
+    seeds have the same samples.
+    """
+
+    TAG: ClassVar[str] = "kind"
+    SORT: ClassVar[str] = "data"
+    drawn: ClassVar[bool] = False
+    takes_arrays: ClassVar[bool] = False
+    counted: ClassVar[bool] = True
+    alike: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        # keys of a kind, or else constants of it
+
+        @property
+        def kind(self) -> str: ...
+        @property
+        def supervision(self) -> Supervision: ...
+        @property
+        def test(self) -> HeldOut | None: ...
+
+    @property
+    def clusters(self) -> int | None:
+        """How many there are; None where that is known only once a file is read, or where there are none."""
+        return None
+
+    @property
+    def file(self) -> str | None:
+        """The file that data are read from, "" for data in memory; None where none are."""
+        return None
+
+    @property
+    def file_key(self) -> str:
+        """The key that names `file`."""
+        return "path"
+
+    def noise_deviation(self) -> float:
+        """Standard deviation of the Gaussian noise around the centres, in each coordinate. Raises ValueError with what is
+        wrong where there is none."""
+        raise ValueError(f'needs data drawn around centres, not data.kind = "{self.kind}"')
+
+    def entries(self) -> Mapping[str, int]:
+        """Key -> how many numbers what it asks for takes, to be refused where they would not fit into memory; of data that
+        are drawn."""
+        return {}
+
+    def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
+        """The training set. sibling: that of the same scenario with another seed, from which to take what does not depend
+        on the seed: members of an ensemble read a file once. Raises ScenarioError where that cannot be done."""
+        raise NotImplementedError
+
+    def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
+        """So many more, drawn from this seed as `samples` were, around the same centres; of data that are drawn."""
+        raise NotImplementedError
+
+
+DATA: Registry[type[DataSection]] = Registry("data", __name__, ("data.kind",), ORDER)
+
+
+def broken_test(data: DataSection) -> Iterator[Broken]:
+    """Laws have no samples to split off, tables and digits no law to draw from."""
+    test, kind = data.test, data.kind
+    if test is not None and test.fraction is not None and data.drawn:
+        others = " or ".join(f'"{name}"' for name in sorted(DATA) if not DATA[name].drawn)
+        only = f'only with kind = {others}; for "{kind}" give samples, how many to draw anew'
+        yield Broken("test.fraction", only, ("kind",))
+    if test is not None and test.samples is not None and not data.drawn:
+        none = f'data of kind "{kind}" come from no distribution to draw from; give fraction or path'
+        yield Broken("test.samples", none, ("kind",))

@@ -1,0 +1,122 @@
+"""Gaussian clusters around centres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from ...arrays import Floats
+from ..clusters import Basis, Drawn, frame, norm_of
+from ..drawing import Drawing
+from ..files import ARRAY_SUFFIXES, read_array
+from ..samples import Samples
+from ..section import Broken, refuse, suffix_in
+from ..streams import stream
+from . import DATA
+
+CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
+
+
+class GaussianMixture(Drawn):
+    """Clusters around centres; the first `positive` of them carry the label +1, the others -1."""
+
+    kind: Literal["gaussian_mixture"] = "gaussian_mixture"
+    positive: int = Field(2, ge=0, description="clusters labelled +1")
+    negative: int = Field(2, ge=0, description="clusters labelled -1")
+    centers: Annotated[str, AfterValidator(suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
+        "orthonormal",
+        description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
+    )
+    basis: Basis | None = Field(
+        None,
+        description='frame of orthonormal and equicorrelated centres: "random" (the default) or the coordinate "axes"',
+    )
+    cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
+
+    @property
+    def clusters(self) -> int:
+        return self.positive + self.negative
+
+    @model_validator(mode="after")
+    def _rules(self) -> GaussianMixture:
+        refuse(self._broken())
+        return self
+
+    @property
+    def file(self) -> str | None:
+        """The file that centres are read from."""
+        return None if self.centers in CENTERS else self.centers
+
+    @property
+    def file_key(self) -> str:
+        return "centers"
+
+    def _broken(self) -> Iterator[Broken]:
+        counts = ("positive", "negative")
+        if self.clusters == 0:
+            yield Broken("positive", "at least one cluster is needed: positive + negative >= 1", counts)
+            return
+        yield from self._broken_centers()
+        yield from self._broken_draw(self.clusters, counts)
+
+    def _broken_centers(self) -> Iterator[Broken]:
+        clusters, reads = self.clusters, ("centers", "positive", "negative")
+        frame = self.centers in ("orthonormal", "equicorrelated")
+        if frame and self.dimension < clusters:
+            need = f"{clusters} {self.centers} centres need dimension >= positive + negative = {clusters}"
+            yield Broken("dimension", f"{self.dimension} is too small: {need}", reads)
+        if self.basis is not None and not frame:
+            only = f'only with centers = "orthonormal" or "equicorrelated", not "{self.centers}"'
+            yield Broken("basis", only, ("centers",))
+        if self.centers != "equicorrelated" and self.cosine is not None:
+            yield Broken("cosine", f'only with centers = "equicorrelated", not "{self.centers}"', ("centers",))
+        if self.centers == "equicorrelated" and self.cosine is None:
+            yield Broken("cosine", 'required with centers = "equicorrelated"', ("centers",))
+        elif self.cosine is not None and clusters > 1 and self.cosine <= -1 / (clusters - 1):
+            allowed = f"above {-1 / (clusters - 1):.4g}"
+            yield Broken("cosine", f"{self.cosine} is impossible for {clusters} centres; allowed: {allowed}", reads)
+        if self.centers not in CENTERS and "radius" in self.model_fields_set:
+            yield Broken("radius", "only for drawn centres; centres read from a file keep their norms", ("centers",))
+        if self.centers not in CENTERS and self.seed is not None:
+            yield Broken("seed", "only for drawn centres; these are read from a file", ("centers",))
+
+    def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
+        cluster_label = np.where(np.arange(self.clusters) < self.positive, 1, -1).astype(np.int64)
+        return self.around(self._drawn_centers(scenario, sibling), cluster_label, scenario.single_seed)
+
+    def _drawn_centers(self, scenario: Drawing, sibling: Samples | None) -> Floats:
+        if self.file is not None:
+            return sibling.centers if sibling is not None else self._given_centers(scenario)
+        generator = stream(scenario.distribution_seed, "centers")
+        radius = norm_of(self.radius, self.dimension)
+        if self.centers == "random_sphere":
+            points = generator.standard_normal((self.clusters, self.dimension))
+            return radius * points / np.linalg.norm(points, axis=1, keepdims=True)
+        rows = frame(self.clusters, self.dimension, self.basis, generator)
+        if self.centers == "equicorrelated":
+            assert self.cosine is not None
+            gram = np.full((self.clusters, self.clusters), self.cosine)
+            np.fill_diagonal(gram, 1.0)
+            rows = np.linalg.cholesky(gram) @ rows
+        return radius * rows
+
+    def _given_centers(self, scenario: Drawing) -> Floats:
+        """From the arrays that the scenario has with it, or else from the file that it names."""
+        arrays = scenario.arrays("data")
+        try:
+            centers = read_array(scenario.files["data.centers"], "centers") if arrays is None else arrays["centers"]
+        except ValueError as error:
+            raise scenario.error(("data.centers", str(error))) from None
+        expected = (self.clusters, self.dimension)
+        if centers.shape != expected:
+            asked = f"array of shape {centers.shape}, but positive + negative and dimension ask for {expected}"
+            raise scenario.error(("data.centers", asked))
+        if not np.isfinite(centers).all() or (np.linalg.norm(centers, axis=1) == 0).any():
+            raise scenario.error(("data.centers", "every centre must be finite and not zero"))
+        return np.ascontiguousarray(centers)
+
+
+DATA.register("gaussian_mixture", GaussianMixture)

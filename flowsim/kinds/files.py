@@ -1,0 +1,98 @@
+"""Arrays from CSV, NPY, NPZ and NetCDF files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import UsageError
+
+TABLE_SUFFIXES = (".csv", ".npz", ".nc")
+ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
+#: What the readers raise for a file that does not hold what its name says.
+UNREADABLE = (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile)
+
+
+def read_table(path: Path) -> dict[str, Floats]:
+    """Arrays x, y and, where the file has them, cluster and centers, all as float64.
+
+    CSV: a header row; columns ``y`` and ``cluster`` are named, every other column is a feature.
+    NetCDF: variables of the root, or of the group ``data`` (as a flowsim result has it).
+    Raises ValueError where the file cannot be read as such.
+    """
+    readers = {".csv": _csv, ".npz": _npz, ".nc": _netcdf}
+    try:
+        return {name: np.asarray(array, dtype=float) for name, array in readers[path.suffix](path).items()}
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
+
+
+def read_array(path: Path, name: str) -> Floats:
+    """One array: the whole of a CSV (no header) or NPY file, the entry `name` of an NPZ or NetCDF file."""
+    if path.suffix not in (".csv", ".npy"):
+        arrays = read_table(path)
+        if name not in arrays:
+            raise ValueError(f"{path.name} has no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}")
+        return arrays[name]
+    try:
+        if path.suffix == ".csv":
+            return _numbers(path.read_text(encoding="utf-8-sig").splitlines())
+        with path.open("rb") as file:
+            return np.asarray(np.load(file, allow_pickle=False), dtype=float)
+    except UNREADABLE as error:
+        raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
+
+
+def numbers(name: str, given: Any) -> Floats:
+    """A read-only copy, in floats, of an array of any library. Raises UsageError where it is none of numbers."""
+    if hasattr(given, "detach"):  # PyTorch's, which may have a gradient or lie on another device
+        given = given.detach().cpu()
+    try:
+        array = np.array(given, dtype=float, order="C")
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} is not an array of numbers: {first_line(error)}") from None
+    array.setflags(write=False)
+    return array
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _numbers(lines: list[str]) -> Floats:
+    """(rows, columns) of comma-separated numbers."""
+    if not any(line.strip() for line in lines):
+        raise ValueError("it has no rows of numbers")
+    return np.loadtxt(lines, delimiter=",", ndmin=2)
+
+
+def _csv(path: Path) -> dict[str, Any]:
+    header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
+    names = [name.strip().strip('"') for name in header.split(",")]
+    rows = _numbers(lines)
+    if rows.shape[1] != len(names):
+        raise ValueError(f"its header names {len(names)} columns, its rows have {rows.shape[1]}")
+    if len(set(names)) < len(names):
+        raise ValueError("its header names a column twice")
+    special: dict[str, Floats] = {name: rows[:, names.index(name)] for name in ("y", "cluster") if name in names}
+    features = [index for index, name in enumerate(names) if name not in special]
+    return {"x": rows[:, features], **special}
+
+
+def _npz(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in ("x", "y", "cluster", "centers") if name in archive}
+
+
+def _netcdf(path: Path) -> dict[str, Any]:
+    import netCDF4
+
+    with netCDF4.Dataset(path) as file:
+        group = file if "x" in file.variables else file.groups.get("data", file)
+        names = [name for name in ("x", "y", "cluster", "centers") if name in group.variables]
+        return {name: np.ma.filled(group[name][...].astype(float), np.nan) for name in names}

@@ -1,0 +1,71 @@
+"""[init]: where the flow starts. w_j(0) = scale * shape_j, or weights of one's own. One file a kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ...arrays import Floats
+from ..drawing import Drawing
+from ..registry import Registry
+from ..samples import Samples
+from ..section import Positive, Section
+
+#: The kinds whose files stand first where they are listed.
+ORDER = ("gaussian", "sphere", "nudged", "given")
+
+
+class InitSection(Section):
+    """What a start says of itself. A kind adds `shape`, its keys, and what it draws.
+
+    drawn: whether it is a Shape. takes_arrays: whether weights may be handed over from Python, or come from `file`.
+    around_centers: whether it draws around the clusters' centres.
+    """
+
+    TAG: ClassVar[str] = "shape"
+    SORT: ClassVar[str] = "init"
+    drawn: ClassVar[bool] = False
+    takes_arrays: ClassVar[bool] = False
+    around_centers: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> str: ...
+
+    @property
+    def file(self) -> str | None:
+        """The file that weights are read from, "" for those in memory; None where none are."""
+        return None
+
+
+class Shape(InitSection):
+    """A start that is drawn: rows of a shape, times scale."""
+
+    drawn: ClassVar[bool] = True
+
+    scale: Positive = Field(1e-3, description="any positive number, 1e-300 included")
+    balanced: bool = Field(True, description="|v_j(0)| = |w_j(0)|; false draws v_j(0) = scale * N(0, 1) independently")
+    signs: Literal["random", "half", "positive"] | None = Field(
+        None,
+        description='sign of v_j: "random", "half" (of each output\'s neurons the first half +, the second -) or '
+        '"positive"; by default "random", and "positive" where every cluster has an output of its own',
+    )
+
+    @property
+    def by_sign(self) -> bool:
+        """Whether a neuron's shape depends on its sign."""
+        return False
+
+    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        """(neurons, entries): a layer's weights, but for the scale."""
+        raise NotImplementedError
+
+    def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
+        """The rows of the first layer as the data ask for. sign (m,): of the neurons' output weights."""
+        return rows
+
+
+INITS: Registry[type[InitSection]] = Registry("init", __name__, ("init.shape",), ORDER)

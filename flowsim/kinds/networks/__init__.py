@@ -1,0 +1,88 @@
+"""[model]: the network. One file a kind; what a network says of itself is asked for everywhere else, never its kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from ..activations import NONE, Activation
+from ..drawing import Drawing
+from ..gates import Gates
+from ..network import Handed
+from ..registry import Registry
+from ..samples import Samples
+from ..section import Section
+from ..threshold import Threshold
+
+#: The kinds whose files stand first where they are listed.
+ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "function")
+
+
+class NetworkSection(Section):
+    """What a network says of itself. A kind adds `kind`, its keys, and what it is capable of.
+
+    own_outputs: whether each neuron has an output weight of its own, trained or as the scenario says; neurons can then be
+    shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
+    ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
+    hidden_widths: of a network of several layers, the neurons of all but the output layer.
+    """
+
+    TAG: ClassVar[str] = "kind"
+    SORT: ClassVar[str] = "network"
+    own_outputs: ClassVar[bool] = False
+    gated: ClassVar[bool] = False
+    ordinary: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        # keys of a kind, or else constants of it
+
+        @property
+        def kind(self) -> str: ...
+        @property
+        def activation(self) -> str:
+            """What messages call the neurons' response."""
+
+        @property
+        def bias(self) -> bool:
+            """Whether neurons have a trained bias."""
+
+        @property
+        def output(self) -> str:
+            """Whether what is behind the first layer is "trained" or "fixed"."""
+
+        @property
+        def output_weight(self) -> float | None:
+            """The size of output weights that are not trained."""
+
+        @property
+        def neurons(self) -> int:
+            """Of the first layer."""
+
+    @property
+    def formulas(self) -> Activation:
+        """Of its neurons' response."""
+        return NONE
+
+    @property
+    def output_degree(self) -> float | None:
+        """Of an ordinary network, L of f(c params) = c^L f(params); None where it is not known to be homogeneous."""
+        return None
+
+    def network(self, scenario: Drawing, samples: Samples) -> Handed:
+        """Of an ordinary network: what it computes, and from where it starts."""
+        raise NotImplementedError
+
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def common_threshold(self) -> Threshold | None:
+        """A threshold that all neurons share and that changes with time; None of networks without one."""
+        return None
+
+    def draw_gates(self, dimension: int, seed: int) -> Gates | None:
+        """None of networks that are not gated."""
+        return None
+
+
+NETWORKS: Registry[type[NetworkSection]] = Registry("network", __name__, ("model.kind",), ORDER)

@@ -1,0 +1,46 @@
+"""Functions of Python."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ..drawing import Drawing
+from ..network import Handed
+from ..samples import Samples
+from ..section import Count, Positive, as_tuple
+from . import NETWORKS, NetworkSection
+
+
+class Function(NetworkSection):
+    """A function of Python, f(x) = apply(params, x), as :func:`flowsim.flow` takes it; no text can say all of it."""
+
+    ordinary: ClassVar[bool] = True
+
+    kind: Literal["function"]
+    name: str = Field(description="what Python calls the function")
+    paths: Annotated[tuple[str, ...], as_tuple] = Field(
+        description="where the trained arrays are in the tree, in order"
+    )
+    input_shape: Annotated[tuple[Count, ...], as_tuple] = Field(description="shape of one x")
+    homogeneity: Positive | None = Field(None, description="L of f(c params) = c^L f(params), of a homogeneous network")
+    neurons: ClassVar[int] = 0
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "trained"
+    output_weight: ClassVar[None] = None
+
+    @property
+    def output_degree(self) -> float | None:
+        return self.homogeneity
+
+    def network(self, scenario: Drawing, samples: Samples) -> Handed:
+        if scenario.handed is None:
+            needed = (
+                f"{self.name} is a function of Python, which has to be handed over: flowsim.flow(apply, params, x, y)"
+            )
+            raise scenario.error(("model.kind", needed))
+        return scenario.handed
+
+
+NETWORKS.register("function", Function)

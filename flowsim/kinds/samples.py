@@ -1,0 +1,66 @@
+"""What every kind of data produces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ..arrays import Booleans, Floats, Integers
+
+Supervision = Annotated[
+    Literal["class", "cluster"],
+    Field(description='targets: "class" is y = +1/-1, "cluster" the index of the sample\'s cluster'),
+]
+
+#: Arrays by their names in a table: x, y, cluster, centers.
+Arrays = Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """inputs (n, d), targets (n,): what is trained on; sample_cluster (n,) with -1 where unknown, centers (K, d) with
+    K = 0 where unknown, cluster_label (K,) +1/-1 (0 where a cluster has no majority). label (n,): +1/-1 or a real target,
+    label noise included, whatever the supervision. clean_targets (n,): the targets without label noise.
+
+    Of sparse coding: code (n, K), x = code @ centers + noise, and label_weight (K,), with which the label is the sign of
+    code @ label_weight. None elsewhere.
+
+    test: samples that are not trained on, with the centres of those that are; None where there are none."""
+
+    inputs: Floats
+    targets: Floats
+    sample_cluster: Integers
+    centers: Floats
+    cluster_label: Integers
+    label: Floats
+    clean_targets: Floats
+    code: Floats | None = None
+    label_weight: Floats | None = None
+    test: Samples | None = None
+
+    @classmethod
+    def supervised(
+        cls,
+        supervision: Supervision,
+        *,
+        inputs: Floats,
+        label: Floats,
+        sample_cluster: Integers,
+        centers: Floats,
+        cluster_label: Integers,
+        clean_label: Floats | None = None,
+    ) -> Samples:
+        """Samples whose targets are what `supervision` says. clean_label: the labels before any was flipped."""
+        by_class = supervision == "class"
+        targets = label if by_class else sample_cluster.astype(float)
+        clean = clean_label if by_class and clean_label is not None else targets
+        return cls(inputs, targets, sample_cluster, centers, cluster_label, label, clean)
+
+    @property
+    def flipped(self) -> Booleans:
+        """(n,): whether label noise flipped the sample's label"""
+        other = self.targets != self.clean_targets
+        return other if other.ndim == 1 else other.any(axis=1)
