@@ -11,6 +11,7 @@ from typing import Any
 
 from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
+from flowsim.observe.kinds.sharpness import DENSE, TOLERANCE
 from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
 from flowsim.papers import CLAIMS
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT
@@ -26,6 +27,13 @@ from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTE
 from flowsim.solve.schedule import LOG_SPAN
 
 Spec = Mapping[str, Any]
+#: The packages whose words introduce the sections that are one of several kinds.
+HOMES = {
+    "data": "flowsim.kinds.data",
+    "model": "flowsim.kinds.networks",
+    "init": "flowsim.kinds.inits",
+    "loss": "flowsim.kinds.losses",
+}
 
 
 def constants() -> dict[str, str]:
@@ -35,8 +43,10 @@ def constants() -> dict[str, str]:
         "amplified": f"{AMPLIFIED:g}",
         "averaged": f"{AVERAGED:g}",
         "converged": f"{CONVERGED:g}",
+        "dense_hessian": str(DENSE),
         "grown": f"{GROWN:g}",
         "implicit_limit": str(IMPLICIT_LIMIT),
+        "lanczos_tolerance": f"{TOLERANCE:g}",
         "log_span": f"{LOG_SPAN:,.0f}",
         "max_instants": str(MAX_INSTANTS),
         "max_points": f"{MAX_POINTS:,}",
@@ -104,7 +114,7 @@ def _scenario() -> Iterator[str]:
     yield from _keys({name: spec for name, spec in document["properties"].items() if name not in others})
     for name, spec in sections.items():
         yield from ("", f"### `[{name}]`", "")
-        module = import_module(f"flowsim.scenario.{name}").__doc__ or ""
+        module = import_module(HOMES.get(name, f"flowsim.scenario.{name}")).__doc__ or ""
         yield _plain(_sentence(module.partition(": ")[2].strip()))
         if "oneOf" in spec:
             yield from _kinds(name, spec["oneOf"], document)
@@ -193,7 +203,7 @@ def _type(spec: Spec) -> str:
     for choice in _choices(spec):
         name = "table" if "$ref" in choice else choice["type"]
         if name == "array":
-            name = f"array of {_items(choice)['type']}s"
+            name = f"array of {_items(choice).get('type', 'table')}s"
         names.append(name)
     return " or ".join(dict.fromkeys(names))
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from .errors import UsageError
 from .kinds.origin import of_running_code, registered_by, registering
@@ -79,6 +80,30 @@ def claim(
         limit = answering(bound, what, NotApplicable) if callable(bound) else bound
         with _by(function):
             CLAIMS.register(name, Claim(where, statement, measure, limit, at_least, tuple(observables)))
+        return function
+
+    return register
+
+
+def stop(name: str, *, description: str, falls: bool = False) -> Callable[[F], F]:
+    """Register a function of one :class:`flowsim.observe.Instant` that gives a number, as a key of `until`.
+
+    The first kept instant at which the number reaches that of the key ends the run; falls: by falling to it, rather than by
+    growing to it.
+    """
+    from pydantic import Field
+
+    from .kinds.stop import STOPS, Stop
+
+    if not name.isidentifier() or iskeyword(name):
+        raise UsageError(f'the stop condition "{name}" needs a name of letters, digits and "_"')
+
+    def register(function: F) -> F:
+        value = answering(function, f'stop condition "{name}"')
+        number = Annotated[float, Field(allow_inf_nan=False)]
+        kind = Stop(number, description, value=lambda instant: instant.singly(value), falls=falls)
+        with _by(function):
+            STOPS.register(name, kind)
         return function
 
     return register

@@ -64,6 +64,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "engine": plan.engine,
         "solver": plan.solver,
         "coordinates": plan.coordinates,
+        "until": [_until(part.flow) for part in prepared.scenario.stages],
         "reasons": list(plan.reasons),
         "warnings": list(plan.warnings),
         "variables": [observable.name for observable in selection.observables],
@@ -86,6 +87,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"sizes        {sizes}",
         *([f"held out     {facts['test_samples']} samples, not trained on"] if facts["test_samples"] else []),
         f"reduction    {facts['reduced_samples']} x {facts['reduced_coordinates']}: {merged}; {projected}",
+        *(f"until        {line}" for line in facts["until"]),
         *(f"{choice.split(' ', 1)[0]:<12} {choice.split(' ', 1)[1]}" for choice in facts["reasons"]),
         *(f"warning      {warning}" for warning in facts["warnings"]),
         f"variables    {', '.join(facts['variables'])}",
@@ -94,6 +96,17 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
         f"time         {_time(facts)}",
     ]
+
+
+def _until(flow: Any) -> str:
+    """The stop conditions of a flow, each with where it is watched."""
+    from ..kinds.stop import STOPS, Watched
+
+    def told(name: str, value: float) -> str:
+        kept = ", at an instant that is kept" if STOPS[name].watched == Watched.KEPT else ""
+        return f"{name} {value:g}{kept}"
+
+    return "; or ".join(told(name, value) for name, value in flow.until.goals.items())
 
 
 def _time(facts: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from ..errors import ScenarioError
 
 if TYPE_CHECKING:
     from .data import DataSection
+    from .inits import InitSection
     from .losses import LossSection
     from .network import Handed
     from .networks import NetworkSection
@@ -20,6 +21,9 @@ class Drawing(Protocol):
 
     @property
     def data(self) -> DataSection: ...
+
+    @property
+    def init(self) -> InitSection: ...
 
     @property
     def model(self) -> NetworkSection: ...

@@ -9,16 +9,18 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..errors import FlowsimError, UsageError
 from .origin import Plugin, registered_by
 from .registry import REGISTRIES
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,13 +91,17 @@ def hold(wanted: Iterable[tuple[str, bytes]]) -> None:
         load(path, content)
 
 
-def load_installed() -> None:
-    """Load the installed packages that register kinds, unless they are. One that raises is warned of and left out."""
+def load_installed() -> bool:
+    """Load the installed packages that register kinds, unless they are, and say whether there were any. One that raises is
+    warned of and left out."""
     global _installed_are_loaded
     if _installed_are_loaded:
-        return
+        return False
+    from importlib.metadata import entry_points  # takes longer than all else here, and most runs name no such kind
+
     _installed_are_loaded = True
-    for entry in entry_points(group=GROUP):
+    installed = entry_points(group=GROUP)
+    for entry in installed:
         found = Plugin(entry.name, entry.dist.version if entry.dist else "", _digest_of_package(entry))
         try:
             with registered_by(found):
@@ -104,6 +110,7 @@ def load_installed() -> None:
             _forget(found)
             reason = f"{type(error).__name__}: {error}"
             warnings.warn(f'the installed plugin "{entry.name}" cannot be loaded: {reason}', stacklevel=2)
+    return bool(installed)
 
 
 def answering(function: Callable[P, R], what: str, *passed: type[Exception]) -> Callable[P, R]:

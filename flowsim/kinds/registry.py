@@ -69,6 +69,12 @@ class Registry(Mapping[str, T], Generic[T]):
         if gone:
             self._tell()
 
+    def line(self, name: str) -> str:
+        """What a kind is, in a line: its long name or statement, or how its docstring begins."""
+        kind = self[name]
+        told = next((told for key in ("long_name", "statement", "description") if (told := getattr(kind, key, ""))), "")
+        return str(told or kind.__doc__ or "").partition("\n")[0]
+
     def words(self) -> tuple[str, ...]:
         """What a scenario may call the kinds, those of the installed plugins among them."""
         from .plugins import load_installed

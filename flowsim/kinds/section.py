@@ -49,7 +49,8 @@ class Section(BaseModel):
         """The keys and values of a TOML table that says this section, defaults included. What `model_copy` has put there
         under an unknown name is among them, for validation to refuse."""
         names = _names(type(self))
-        values = {key: getattr(self, name) for name, key in names.items()}
+        # one that was made before a plugin brought a key lacks it
+        values = {key: getattr(self, name, None) for name, key in names.items()}
         values |= {name: value for name, value in self.__dict__.items() if name not in names}
         return {key: written(value) for key, value in values.items() if value is not None}
 
@@ -64,6 +65,13 @@ class Section(BaseModel):
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
+
+
+def rebuild(*sections: type[Section]) -> None:
+    """Make their validation anew, after keys or variants of theirs have changed; inner sections first."""
+    for section in sections:
+        section.model_rebuild(force=True)
+    _names.cache_clear()
 
 
 def _restored(sort: str, state: dict[Any, Any]) -> Section:

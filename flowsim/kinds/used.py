@@ -98,6 +98,8 @@ def _swept(sweep: Mapping[str, Any], key: str) -> Iterator[str]:
             section, _, last = key.rpartition(".")
             if name == key:
                 yield from _strings(swept)
+            elif name.startswith(f"{key}."):  # the names are keys
+                yield name.removeprefix(f"{key}.")
             elif name == section:  # whole tables
                 for one in swept if isinstance(swept, list) else [swept]:
                     yield from _strings(one.get(last) if isinstance(one, Mapping) else None)

@@ -11,6 +11,7 @@ TWO_LAYERS = "two layers: neurons that have an output weight each"
 UNGATED = "neurons whose responses depend on their trained weights alone"
 SIGNED = "clusters, and two layers: neurons that have an output weight each"
 LABELLED = "targets +1/-1 or an output for every cluster"
+DIFFERENTIABLE = "outputs that are a function of what is trained, by formulas that JAX can differentiate"
 HELD_OUT = "held-out samples, from [data.test]"
 
 
@@ -45,3 +46,9 @@ def is_ungated(setting: Setting) -> bool:
 def is_signed(setting: Setting) -> bool:
     """Whether neurons have the sign of an output weight, and hence targets among clusters."""
     return has_clusters(setting) and has_two_layers(setting)
+
+
+def is_differentiable(setting: Setting) -> bool:
+    """Whether :attr:`Setting.derivatives` exist."""
+    problem = setting.problem
+    return problem.network is not None or (problem.gates is None and problem.activation.schedule is None)

@@ -18,22 +18,18 @@ Tree = Any
 
 @dataclass(frozen=True, eq=False)
 class Derivatives:
-    """Of the network apply: (params, inputs (n, …)) -> outputs (n,) or (n, k), and of its training loss, the sum over
-    samples of weight (n,) times loss; a regulariser is no part of it.
+    """Of the function: (params, inputs (n, …)) -> outputs (n,), or (k, n) of several, and of its training loss, the sum
+    over samples of weight (n,) times loss; a regulariser is no part of it.
 
-    inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. Where the network
-    has a kink, derivatives are those that JAX takes: at ReLU's, 0.
+    inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. At a kink,
+    derivatives are those that the function has there for JAX.
     """
 
-    apply: Callable[[Tree, Any], Any]
+    function: Callable[[Tree, Any], Any]
     loss: Loss
     inputs: Floats
     targets: Floats
     weight: Floats
-
-    def outputs(self, params: Tree, inputs: Floats) -> Floats:
-        """(n,), or (k, n) of several outputs"""
-        return self._call("outputs", params, inputs)
 
     def gradient(self, params: Tree) -> Floats:
         """(p,): of the training loss, over all entries of all leaves in the order of the tree"""
@@ -70,12 +66,9 @@ class Derivatives:
         import jax.numpy as jnp
         from jax.flatten_util import ravel_pytree
 
-        def outputs(params: Tree, inputs: Any) -> Any:
-            return jnp.moveaxis(self.apply(params, inputs), 0, -1)
-
         def gradient(params: Tree, data: Any) -> Any:
             inputs, targets, weight = data
-            seen, pull_back = jax.vjp(lambda params: outputs(params, inputs), params)
+            seen, pull_back = jax.vjp(lambda params: self.function(params, inputs), params)
             (found,) = pull_back(weight * self.loss.derivative(seen, targets, jnp))
             return ravel_pytree(found)[0]
 
@@ -89,11 +82,16 @@ class Derivatives:
 
         def tangent_kernel(params: Tree, inputs: Any) -> Any:
             def of(params: Tree) -> Any:
-                return outputs(params, inputs)
+                return self.function(params, inputs)
 
             seen, pull_back = jax.vjp(of, params)
             units = jnp.eye(seen.size).reshape(-1, *seen.shape)
             return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
 
-        parts = (outputs, gradient, hessian_product, hessian, tangent_kernel)
-        return {part.__name__: jax.jit(part) for part in parts}
+        parts: dict[str, Callable[..., Any]] = {
+            "gradient": gradient,
+            "hessian_product": hessian_product,
+            "hessian": hessian,
+            "tangent_kernel": tangent_kernel,
+        }
+        return {name: jax.jit(part) for name, part in parts.items()}

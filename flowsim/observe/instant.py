@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import matmul
 from typing import Any
@@ -14,11 +14,15 @@ from ..arrays import Floats, Integers
 from ..errors import UsageError
 from ..kinds.layers import forward
 from ..kinds.samples import Samples
+from ..kinds.streams import stream
 from ..problem import Problem, Reduced
+from ..scenario.observe import Observe
 from ..solve import Snapshot, target_cluster
 from ..solve.threads import blas_threads
 from .decomposition import Decomposition
+from .derivatives import Derivatives
 from .kkt import Certificate, certify
+from .parameters import arrays
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
@@ -36,9 +40,11 @@ def representable(value: Floats | float, log_factor: Floats | float) -> Floats:
 
 @dataclass(frozen=True)
 class Setting:
-    """What does not change along a trajectory. follows_sliding: whether snapshots say which pairs slide."""
+    """What does not change along a trajectory. observe: how observables that have keys of their own are looked at.
+    follows_sliding: whether snapshots say which pairs slide."""
 
     reduced: Reduced
+    observe: Observe = field(default_factory=Observe)
     follows_sliding: bool = False
 
     @property
@@ -76,6 +82,46 @@ class Setting:
         # it may be asked for before a run and within one, and has to round the same
         with blas_threads(self.reduced.operations):
             return Decomposition.of(self.reduced)
+
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """Of a network that :func:`flowsim.observe.conditions.is_differentiable` admits"""
+        from ..solve.diffrax.function import function_of  # with JAX, which other observables do without
+
+        problem = self.problem
+        return Derivatives(function_of(problem), problem.loss, problem.inputs, problem.targets.T, problem.sample_weight)
+
+    @cached_property
+    def kernel_samples(self) -> Integers:
+        """Indices of the samples, in increasing order, that the tangent kernel is of; the same for every seed"""
+        samples, wanted = len(self.problem.targets), self.observe.kernel_samples
+        if samples <= wanted:
+            return np.arange(samples)
+        return np.sort(stream(0, "observe.tangent_kernel").choice(samples, wanted, replace=False))
+
+    @cached_property
+    def probes(self) -> Floats | None:
+        """(p, d): the points of [observe], those that are listed first; None where there are none"""
+        listed, grid = self.observe.probes or (), self.observe.grid
+        if grid is not None:
+            axes = [np.linspace(axis.begin, axis.to, axis.count) for axis in grid]
+            corners = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+            return np.array([*listed, *corners])
+        return np.array(listed) if listed else None
+
+    @cached_property
+    def first_kernel(self) -> Floats:
+        """The tangent kernel at time 0"""
+        weights = self.problem.weights
+        start = Snapshot(
+            0.0,
+            self.reduced.direction,
+            weights.log_norm,
+            weights.output_sign,
+            weights.output_log,
+            upper=weights.upper,
+        )
+        return Instant(self, start).tangent_kernel
 
     @property
     def batch(self) -> int:
@@ -239,15 +285,31 @@ class Instant:
     @cached_property
     def test_outputs(self) -> Floats:
         """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
-        inputs = self._test.inputs
+        outputs = self.outputs_at(self._test.inputs)
+        return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
+
+    def outputs_at(self, inputs: Floats) -> Floats:
+        """(…, k, n): outputs at inputs (n, d)"""
         if self.setting.problem.network is not None:
-            return self._sized(self._of_network(inputs))
+            return self._of_network(inputs)
         direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
             rows = slice(begin, begin + BLOCK)
             outputs[..., rows] = self._seen(direction @ inputs[rows].T + bias[..., None], inputs[rows])
-        return self._sized(outputs)
+        return representable(outputs, self._log_scale[..., None])
+
+    @cached_property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All that is trained, named by :func:`flowsim.observe.parameters.leaves`; leading axes (…)"""
+        return arrays(self.setting.reduced, self.snapshot)
+
+    @cached_property
+    def tangent_kernel(self) -> Floats:
+        """(…, k n, k n): on `setting.kernel_samples`, all samples of the first output first"""
+        setting = self.setting
+        inputs = setting.problem.inputs[setting.kernel_samples]
+        return self.singly(lambda single: setting.derivatives.tangent_kernel(single.arrays, inputs))
 
     @property
     def _test(self) -> Samples:

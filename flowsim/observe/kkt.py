@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from ..arrays import Floats
 from ..kinds.losses import Loss
+from ..kinds.stop import STOPS
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..solve import Snapshot
@@ -40,7 +41,9 @@ def certifiable(problem: Problem) -> bool:
 
 def check(scenario: Scenario, problem: Problem) -> None:
     """Raise ScenarioError where a scenario asks for a limit that its problem does not have."""
-    asked = [f"{key}.until.kkt" for key, flow in scenario.flows() if flow.until.kkt is not None]
+    asked = [
+        f"{key}.until.{name}" for key, flow in scenario.flows() for name in flow.until.goals if STOPS[name].of_limit
+    ]
     asked += ["evaluate.limit"] if scenario.evaluate.limit else []
     if asked and not certifiable(problem):
         needs = "needs a homogeneous network and targets +1/-1, and this problem has others"

@@ -14,6 +14,7 @@ from ..kinds import sorts
 from ..kinds.registry import Registry
 from ..problem import Problem
 from .instant import Instant, Setting
+from .parameters import as_matrix, leaves, matrices
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,14 @@ SIZES: dict[str, Callable[[Setting], int]] = {
     "neuron": lambda setting: len(setting.problem.hidden_log_norm),
     "cluster": lambda setting: len(setting.problem.centers),
     "sample": lambda setting: len(setting.reduced.targets),
+    "output": lambda setting: setting.problem.outputs,
+    "leaf": lambda setting: len(leaves(setting.problem)),
+    "matrix": lambda setting: len(matrices(setting.problem)),
+    "rank": lambda setting: max((min(as_matrix(shape)) for shape in matrices(setting.problem).values()), default=0),
+    "eigenvalue": lambda setting: setting.observe.eigenvalues,
+    "kernel_row": lambda setting: len(setting.kernel_samples) * setting.problem.outputs,
+    "kernel_column": lambda setting: len(setting.kernel_samples) * setting.problem.outputs,
+    "probe": lambda setting: 0 if setting.probes is None else len(setting.probes),
 }
 
 

@@ -16,7 +16,8 @@ from ..solve import Report, Snapshot
 from ..solve.schedule import Schedule
 from .handed import handed
 from .instant import Instant, Setting
-from .observable import OBSERVABLES, Observable
+from .observable import OBSERVABLES, SIZES, Observable
+from .stops import met
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000
@@ -56,6 +57,7 @@ class Selection:
         Raises ScenarioError for a variable that the problem does not have, UsageError where too much would be kept.
         """
         observe = scenario.observe
+        _check_probes(scenario, setting)
         applicable = {
             name: observable
             for name, observable in OBSERVABLES.items()
@@ -80,7 +82,7 @@ class Selection:
                 raise scenario.error(*absent)
             chosen = [applicable[name] for name in observe.variables]
         chosen += [applicable[name] for name in also if name in applicable and applicable[name] not in chosen]
-        sizes = _sizes(setting)
+        sizes = _sizes(setting, chosen)
         for observable, shape in handed(scenario.handed.observe, setting) if scenario.handed is not None else ():
             chosen.append(observable)
             sizes |= dict(zip(observable.dims, shape, strict=True))
@@ -174,9 +176,24 @@ def _evenly(indices: list[int], wanted: int) -> list[int]:
     return [indices[round(place)] for place in np.linspace(0, len(indices) - 1, wanted)]
 
 
-def _sizes(setting: Setting) -> dict[str, int]:
-    problem = setting.problem
-    return {"neuron": len(problem.hidden_log_norm), "cluster": len(problem.centers), "sample": len(problem.targets)}
+def _sizes(setting: Setting, chosen: Iterable[Observable]) -> dict[str, int]:
+    """Of what chosen observables may have beside time, and of clusters"""
+    own = {dim: SIZES[dim](setting) for observable in chosen for dim in observable.dims}
+    return {**own, "cluster": len(setting.problem.centers), "sample": len(setting.problem.targets)}
+
+
+def _check_probes(scenario: Scenario, setting: Setting) -> None:
+    """Raise ScenarioError where probes have not as many features as the samples."""
+    features, observe = setting.problem.inputs.shape[1], scenario.observe
+    wrong = [
+        (f"observe.probes[{index}]", f"has {len(probe)} entries; the samples have {features} features")
+        for index, probe in enumerate(observe.probes or ())
+        if len(probe) != features
+    ]
+    if observe.grid is not None and len(observe.grid) != features:
+        wrong.append(("observe.grid", f"has {len(observe.grid)} axes; the samples have {features} features"))
+    if wrong:
+        raise scenario.error(*wrong)
 
 
 def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
@@ -259,7 +276,7 @@ class Recorder:
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
     _latest: Snapshot | None = None
-    _residual: float = math.nan
+    _met: str = ""
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
@@ -278,9 +295,9 @@ class Recorder:
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
-    def residual(self) -> float:
-        """Of the KKT conditions at the latest kept instant; nan before the first."""
-        return self._residual
+    def met(self) -> str:
+        """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
+        return self._met
 
     @property
     def separated(self) -> bool:
@@ -300,8 +317,7 @@ class Recorder:
         instant = Instant(self.setting, Snapshot.stack([snapshot]))
         log_loss = float(instant.log_loss[0])
         self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
-        if self.scenario.flow.until.kkt is not None:
-            self._residual = float(instant.certificate.residual[0])
+        self._met = met(self.scenario.flow.until, instant)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:

@@ -89,7 +89,7 @@ class Gathered:
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
         known = layout.coordinates(setting)
-        fixed = {"cluster_label", "neuron_output"} | (
+        fixed = {"cluster_label", "neuron_output", *layout.shared(setting)} | (
             {"label", "sample_cluster"} if scenario.data.kind == "table" else set()
         )
         for name in known.keys() - fixed:

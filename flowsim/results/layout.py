@@ -10,7 +10,7 @@ import xarray as xr
 
 from ..arrays import Integers
 from ..kinds.network import Network
-from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory
+from ..observe import NUMERICS, OBSERVABLES, QUANTILE_SUFFIX, QUANTILES, Setting, Trajectory, parameters
 from ..problem import Problem
 from ..problem.weights import LAYER_BIAS, LAYER_WEIGHT, kept_at, layers_of
 from ..scenario import Scenario
@@ -36,6 +36,10 @@ COORDINATES = {
     "snapshot": "time at which the weights are kept; in an ensemble, the last one is where each member stopped",
     "snapshot_log10_time": "log10 of the time at which the weights are kept",
     "quantile": "share of the cluster's samples below the value",
+    "leaf": "name of the trained array",
+    "matrix": "name of the trained array, of two axes or more",
+    "kernel_sample": "index of the training sample that the row of the tangent kernel is of",
+    "probe_x": "features of the probe",
 }
 WEIGHTS = {
     "direction": "weights of the neuron divided by exp(log_norm)",
@@ -68,6 +72,10 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "snapshot": ("snapshot",),
     "snapshot_log10_time": ("snapshot",),
     "quantile": ("quantile",),
+    "leaf": ("leaf",),
+    "matrix": ("matrix",),
+    "kernel_sample": ("kernel_row",),
+    "probe_x": ("probe", "feature"),
     "direction": ("snapshot", "neuron", "feature"),
     "bias_weight": ("snapshot", "neuron"),
 }
@@ -89,7 +97,17 @@ def coordinates(setting: Setting) -> dict[str, Any]:
         known["cluster_label"] = problem.cluster_label
         if not problem.upper:
             known["target_cluster"] = setting.target
-    return known
+    return {**known, **shared(setting)}
+
+
+def shared(setting: Setting) -> dict[str, Any]:
+    """Those that the members of an ensemble have in common."""
+    known = {
+        "leaf": np.array(list(parameters.leaves(setting.problem))),
+        "matrix": np.array(list(parameters.matrices(setting.problem)), dtype=np.str_),
+        "kernel_sample": np.tile(setting.kernel_samples, setting.problem.outputs),
+    }
+    return known if setting.probes is None else {**known, "probe_x": setting.probes}
 
 
 def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> xr.Dataset:
@@ -113,7 +131,7 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> 
             if problem.bias:
                 variables["bias_weight"] = _named("bias_weight", trajectory.bias)
             variables |= _layers(trajectory.upper, problem.bias)
-    dims = {"seed", "time", "neuron", "cluster"}.union(*(variable.dims for variable in variables.values()))
+    dims = {"seed", "time", "neuron", "cluster", "feature"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
 

@@ -35,8 +35,8 @@ class Recording(Protocol):
         """Time of the latest kept instant, or log10 of it where that is kept; nan before the first."""
 
     @property
-    def residual(self) -> float:
-        """Of the KKT conditions at the latest kept instant; asked for only where until.kkt is given."""
+    def met(self) -> str:
+        """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
 
     @property
     def log_loss(self) -> float:
@@ -79,7 +79,7 @@ def drive(
     before, begun, pace = run.seconds, working(), Pace()
     written = wall.monotonic()
     report = integrator.report(run.carry)
-    _keep_due(integrator, scenario, run, recording, report)
+    _keep_due(integrator, run, recording, report)
     with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
         while True:
             previous, started = report, wall.monotonic()
@@ -90,7 +90,7 @@ def drive(
             pace.note(report.tried - previous.tried, wall.monotonic() - started)
             if run.schedule.every_step and report.steps > previous.steps:
                 _keep(run, recording, integrator.now(run.carry), report)
-            _keep_due(integrator, scenario, run, recording, report)
+            _keep_due(integrator, run, recording, report)
             run.seconds = before + working() - begun
             progress(report)
             status = judge(scenario, _as_kept(scenario, report, run, recording), run.seconds, stopping())
@@ -106,9 +106,9 @@ def drive(
 
 
 def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording) -> Report:
-    """The report, with what kept instants say: that the goal until.kkt is met, or that the flow rests."""
-    if _certified(scenario, recording):
-        return replace(report, reached=f"kkt {scenario.flow.until.kkt:g}")
+    """The report, with what kept instants say: that a stop condition is met, or that the flow rests."""
+    if recording.met:
+        return replace(report, reached=recording.met)
     if run.rest is None or not run.rest.settled:
         return report
     unseparated = scenario.loss.formulas.endless and not recording.separated
@@ -121,18 +121,12 @@ def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) ->
         run.rest.note(snapshot, recording.log_loss, by_loss=report.loss_clock_from is not None)
 
 
-def _certified(scenario: Scenario, recording: Recording) -> bool:
-    """Whether the latest kept instant has met the goal until.kkt."""
-    wanted = scenario.flow.until.kkt
-    return wanted is not None and recording.residual <= wanted
-
-
 def _time_of(report: Report) -> float:
     return report.time if report.log10_time is None else report.log10_time
 
 
-def _keep_due(integrator: Integrator, scenario: Scenario, run: Run, recording: Recording, report: Report) -> None:
-    """Keep the scheduled instants up to the time reached, or to the first that meets the goal until.kkt or is at rest."""
+def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
+    """Keep the scheduled instants up to the time reached, or to the first that meets a stop condition or is at rest."""
     while run.schedule.crowded(report.reading):
         recording.thin()
         run.schedule.coarsen()
@@ -141,7 +135,7 @@ def _keep_due(integrator: Integrator, scenario: Scenario, run: Run, recording: R
         snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
         _keep(run, recording, snapshot, report)
         run.schedule.advance()
-        if _certified(scenario, recording) or (run.rest is not None and run.rest.settled):
+        if recording.met or (run.rest is not None and run.rest.settled):
             break
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 OF_FLOW = frozenset(
     ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", "momentum", "nesterov")
 )
-OF_OBSERVE = frozenset(("times", "spacing", "variables", "snapshots"))
+OF_OBSERVE = frozenset(
+    ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")
+)
 
 
 def flow(

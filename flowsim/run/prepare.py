@@ -40,7 +40,7 @@ class Prepared:
         )
         self.plans: tuple[Plan, ...] = tuple(_plans(member, self.reduced))
         self.plan: Plan = _joined(member, self.plans)
-        self.setting = Setting(self.reduced, follows_sliding=self.plan.follows_sliding)
+        self.setting = Setting(self.reduced, member.observe, follows_sliding=self.plan.follows_sliding)
         self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting, also)
 
 

@@ -17,6 +17,7 @@ from ..scenario import Scenario
 from ..scenario.flow import Until
 from ..solve import Report
 from ..solve.compiling import telling
+from ..solve.goals import Goals
 
 #: A larger logarithm's loss is no float.
 LARGEST_LOG = 700.0
@@ -120,13 +121,12 @@ class ProgressBar(Bar):
         until = self._until
         if math.isnan(self._first_log_loss):
             self._first_log_loss = log_loss
-        goals = [math.log(until.loss)] if until.loss is not None else []
-        goals += [until.log10_loss * math.log(10)] if until.log10_loss is not None else []
-        fallen, wanted = self._first_log_loss - log_loss, [max(self._first_log_loss - goal, 1e-12) for goal in goals]
+        fallen = self._first_log_loss - log_loss
+        wanted = max(self._first_log_loss - Goals.of(until).log_loss, 1e-12)  # infinite where no loss is a goal
         if report.loss_clock_from is None:
-            fractions = [fallen / whole for whole in wanted]
+            fractions = [fallen / wanted]
         else:  # the loss clock goes like the logarithm of that
-            fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(whole) for whole in wanted]
+            fractions = [math.log1p(max(fallen, 0.0)) / math.log1p(wanted)]
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
         return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)

@@ -13,7 +13,7 @@ from ..errors import Issue, ScenarioError
 from ..kinds.names import nearest
 from ..kinds.section import Section, written
 from .explain import Problem, problems_in, section_of, variants_at, words
-from .scenario import Scenario
+from .scenario import Scenario, valid
 from .source import KeyPath, path_of
 
 LEADS_NOWHERE = "leads nowhere: a part of it is not a table, or an array without that element"
@@ -81,7 +81,7 @@ def without(values: dict[str, Any], leaves: Callable[[Problem], bool]) -> tuple[
     where other problems stay."""
     while True:
         try:
-            return values, Scenario.model_validate(values)
+            return values, valid(values)
         except ValidationError as error:
             problems = problems_in(error, values)
         leaving = {problem.path for problem in problems if _at(values, problem.path) is not None and leaves(problem)}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
+from pydantic.fields import FieldInfo
 
-from ..kinds.section import Broken, Count, NonNegative, Positive, Section, refuse
+from ..kinds.section import Broken, Count, NonNegative, Positive, Section, rebuild, refuse
+from ..kinds.stop import STOPS, Watched
 
 #: A time that is this much of a step beyond an iteration is at that iteration.
 AT_ITERATION = 1e-6
@@ -28,19 +30,9 @@ class Until(Section):
     `steps` beside another condition is a budget: reaching it first means that the run could not do what was asked.
     """
 
-    time: Positive | None = Field(None, description="flow time")
-    loss: Positive | None = Field(None, description="training loss falls to this value")
-    log10_loss: float | None = Field(
-        None, allow_inf_nan=False, description="log10 of the training loss falls to this value"
-    )
-    alignment: float | None = Field(
-        None, gt=0, lt=1, description="every targeted neuron's cosine with its target centre reaches this value"
-    )
-    kkt: Positive | None = Field(
-        None,
-        description="the residual of the KKT conditions, `kkt_residual`, falls to this value at an instant that is kept",
-    )
-    steps: Count | None = Field(None, description="accepted solver steps; beside other conditions, a budget")
+    if TYPE_CHECKING:  # its keys are those of the registry; what steps and chunks are reckoned with is named here
+        time: float | None = None
+        steps: int | None = None
 
     @model_validator(mode="after")
     def _some_condition(self) -> Until:
@@ -48,6 +40,13 @@ class Until(Section):
             names = tuple(type(self).model_fields)
             refuse([Broken("", f"give at least one of {', '.join(names)}", names)])
         return self
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they end at the same: one that was made before a plugin brought a key lacks it."""
+        return isinstance(other, Until) and self.goals == other.goals
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.goals.items()))
 
     @property
     def goals(self) -> dict[str, float]:
@@ -58,6 +57,22 @@ class Until(Section):
     def open_ended(self) -> bool:
         """Whether the time at which the run will end is unknown beforehand."""
         return not set(self.goals) <= {"time", "steps"} or self.time is None
+
+    def watched(self, by: Watched) -> dict[str, float]:
+        """Those of the conditions that are watched so."""
+        return {name: value for name, value in self.goals.items() if STOPS[name].watched == by}
+
+
+def _take_keys() -> None:
+    """Give `until` a key for each stop condition that is registered."""
+    Until.__pydantic_fields__ = {
+        name: FieldInfo.from_annotated_attribute(stop.annotation | None, Field(None, description=stop.description))
+        for name, stop in STOPS.items()
+    }
+    rebuild(Until)
+
+
+_take_keys()
 
 
 class Attack(Section):
@@ -177,11 +192,12 @@ class Flow(Section):
             yield Broken("batch", 'only with method = "sgd"', ("method",))
         if self.method != "sgd" and self.fresh:
             yield Broken("fresh", 'only with method = "sgd"', ("method",))
-        if self.fresh and (self.until.loss is not None or self.until.log10_loss is not None):
+        if self.fresh and self.until.watched(Watched.LOSS):
             yield Broken("until", "batches that are drawn anew have no training loss to end at", ("fresh",))
         endless = "until" not in self.model_fields_set or set(self.until.goals) == {"steps"}
         if self.iterations is None and endless:
-            named = "until names a time, loss, log10_loss, alignment or kkt"
+            *others, last = (name for name in STOPS if name != "steps")
+            named = f"until names a {', '.join(others)} or {last}"
             yield Broken("iterations", f"required with {descent}, unless {named}", ("method", "until"))
         for key, unset in OF_THE_FLOW.items():
             if key in self.model_fields_set and getattr(self, key) != unset:
@@ -198,6 +214,14 @@ class Stage(Flow):
 
     name: Annotated[str, Field(min_length=1)] = Field(description="what results and plots call it")
     attack: Attack | None = Field(None, description="who moves the samples; nobody unless given")
+
+
+def _follow_stops() -> None:
+    _take_keys()
+    rebuild(Flow, Stage)
+
+
+STOPS.watch(_follow_stops)
 
 
 def _positive(value: Any) -> bool:

@@ -16,7 +16,7 @@ from . import toml
 from .changes import Changes, assign, remove
 from .explain import explain
 from .files import missing_files
-from .scenario import Scenario
+from .scenario import Scenario, valid
 from .source import KeyPath, Source, locate
 
 
@@ -92,7 +92,7 @@ def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scena
     """
     values = dict(values)
     try:
-        scenario = Scenario.model_validate(values)
+        scenario = valid(values)
         complete = not (files and any(missing_files(scenario, source)))
     except ValidationError:
         complete = False

@@ -8,10 +8,27 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..kinds.names import NameOf
-from ..kinds.section import Broken, NonNegative, Section, as_tuple, refuse
+from ..kinds.section import Broken, Count, NonNegative, Section, as_tuple, refuse
 from ..kinds.sorts import OBSERVABLES
 
 Name = Annotated[str, NameOf(OBSERVABLES)]
+
+
+class Axis(Section):
+    """Values of a feature at equal distances."""
+
+    begin: float = Field(alias="from", allow_inf_nan=False, description="the first value")
+    to: float = Field(allow_inf_nan=False, description="the last value")
+    count: Count = Field(description="how many values")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Axis:
+        if self.count == 1 and self.begin != self.to:
+            refuse([Broken("count", "one value cannot be both from and to; use at least 2", ("from", "to"))])
+        return self
+
+
+Point = Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1), as_tuple]
 
 
 class Observe(Section):
@@ -27,6 +44,14 @@ class Observe(Section):
     snapshots: Literal["none", "ends", "all"] | Annotated[int, Field(ge=2)] = Field(
         "ends", description='instants at which the weights are kept: "none", "ends", "all" or a number'
     )
+    probes: Annotated[tuple[Point, ...], Field(min_length=1), as_tuple] | None = Field(
+        None, description="points, each with all features, at which `probe_output` is the network's output"
+    )
+    grid: Annotated[tuple[Axis, ...], Field(min_length=1), as_tuple] | None = Field(
+        None, description="more such points: all combinations of values, an array with one table for each feature"
+    )
+    eigenvalues: Count = Field(1, description="how many of the Hessian's largest eigenvalues `sharpness` has")
+    kernel_samples: Count = Field(64, description="on how many of the training samples the tangent kernel is, at most")
 
     @model_validator(mode="after")
     def _rules(self) -> Observe:

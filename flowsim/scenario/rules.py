@@ -10,6 +10,7 @@ from ..kinds.data import DATA
 from ..kinds.inits import INITS, Shape
 from ..kinds.losses import LOSSES
 from ..kinds.section import Broken
+from ..kinds.stop import STOPS, Watched
 from .evaluate import OF_OUTPUTS
 from .flow import Stage
 
@@ -116,7 +117,7 @@ def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Brok
     reads = ("model.kind",)
     for key, flow in scenario.flows():
         if flow.descends:
-            if threshold.sampled and (flow.until.loss is not None or flow.until.log10_loss is not None):
+            if threshold.sampled and flow.until.watched(Watched.LOSS):
                 yield Broken(f"{key}.until", 'with model.noise = "sampled" there is no one loss to end at', reads)
             continue
         given = f'not for model.kind = "{scenario.model.kind}"'
@@ -135,8 +136,8 @@ def _broken_features(scenario: Scenario, given: str) -> Iterator[Broken]:
     for key, flow in scenario.flows():
         if flow.engine == "numba":
             yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-        goals = {"alignment", "kkt"} & flow.until.goals.keys()
-        yield from (Broken(f"{key}.until.{name}", given, reads) for name in sorted(goals))
+        goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
+        yield from (Broken(f"{key}.until.{name}", given, reads) for name in goals)
     if scenario.evaluate.limit:
         yield Broken("evaluate.limit", given, reads)
     if scenario.is_ensemble:
@@ -178,6 +179,9 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     if init.around_centers:
         others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
+    if not init.drawn and not scenario.model.takes_weights:
+        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
         if asked and not (key == "claims" and not _layered(scenario.model)):
             yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
@@ -201,8 +205,8 @@ def _broken_by_layers(scenario: Scenario, model: NetworkSection, given: str) -> 
         tiny = f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
         yield Broken("init.scale", tiny, ("model",))
     for key, flow in scenario.flows():
-        if flow.until.alignment is not None:
-            yield Broken(f"{key}.until.alignment", f"{given}, whose neurons have no target clusters", reads)
+        for name in flow.until.watched(Watched.ALIGNMENT):
+            yield Broken(f"{key}.until.{name}", f"{given}, whose neurons have no target clusters", reads)
         if flow.coordinates == "polar":
             yield Broken(f"{key}.coordinates", f'"polar" is {given}; use "cartesian"', reads)
         if flow.engine == "numba":
@@ -228,9 +232,9 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
             for name, bad in asked.items()
             if getattr(flow, name) == bad
         )
-        goals = {"alignment", "kkt"} & flow.until.goals.keys()
+        goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
         none = f"{given}, which has no neurons"
-        yield from (Broken(f"{key}.until.{name}", none, reads) for name in sorted(goals))
+        yield from (Broken(f"{key}.until.{name}", none, reads) for name in goals)
         if flow.clock == "loss" and model.output_degree is None:
             yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
     for name in ("limit", "robustness"):
@@ -271,7 +275,7 @@ def _broken_robustness(scenario: Scenario) -> Iterator[Broken]:
 def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
     """There is a KKT point to go to only for homogeneous networks and losses of margins."""
     flows = list(scenario.flows())
-    asked = [(f"{key}.until.kkt", flow) for key, flow in flows if flow.until.kkt is not None]
+    asked = [(f"{key}.until.{name}", flow) for key, flow in flows for name in flow.until.goals if STOPS[name].of_limit]
     if scenario.evaluate.limit:
         asked.append(("evaluate.limit", flows[-1][1]))
     for key, flow in asked:
@@ -290,7 +294,7 @@ def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(key, "needs a loss without a regularizer", ("loss.regularizer",))
         if flow.fresh or (isinstance(flow, Stage) and flow.attack is not None):
             yield Broken(key, "needs a flow on the samples themselves, without attack or fresh batches")
-        if scenario.is_ensemble:
+        if scenario.is_ensemble and key == "evaluate.limit":
             yield Broken(key, "is for a run of a single seed, not an ensemble", ("seed",))
 
 
@@ -302,6 +306,8 @@ def _broken_ensemble(scenario: Scenario) -> Iterator[Broken]:
     shared = "the members of an ensemble, one for each seed, share the instants that are kept"
     if scenario.flow.until.time is None:
         yield Broken("flow.until", f"{shared}: beside its other conditions it needs time", ("seed",))
+    for name in scenario.flow.until.watched(Watched.KEPT):
+        yield Broken(f"flow.until.{name}", "is for a run of a single seed, not an ensemble", ("seed",))
     if scenario.observe.spacing == "solver":
         yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
     moving = scenario.flow.method == "sgd" or scenario.flow.fresh or scenario.model.ordinary

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, TypeAdapter, model_validator
+from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, model_validator
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..kinds.activations import ACTIVATIONS
@@ -19,7 +19,9 @@ from ..kinds.inits import InitSection
 from ..kinds.losses import LossSection
 from ..kinds.network import Handed
 from ..kinds.networks import NetworkSection
+from ..kinds.plugins import load_installed
 from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
+from ..kinds.stop import STOPS
 from ..kinds.unions import SORTS, annotation
 from ..markup import folded, table
 from . import toml
@@ -337,6 +339,17 @@ class Scenario(Section):
         return f"<strong>{escape(self.title or 'Scenario')}</strong>{table(('key', 'value'), rows)}{text}"
 
 
+def valid(values: Mapping[str, Any]) -> Scenario:
+    """The scenario of plain values; where flowsim's own kinds do not do, those of installed plugins are looked at, too.
+    Raises pydantic's ValidationError."""
+    try:
+        return Scenario.model_validate(values)
+    except ValidationError:
+        if not load_installed():
+            raise
+    return Scenario.model_validate(values)
+
+
 def _those_of(values: Any, keys: Any) -> Any:
     """The values, without keys that the other tables do not have."""
     if isinstance(values, dict):
@@ -378,5 +391,5 @@ def join() -> None:
 
 
 join()
-for _registry in (*SORTS.values(), ACTIVATIONS):
+for _registry in (*SORTS.values(), ACTIVATIONS, STOPS):
     _registry.watch(join)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..kinds.stop import STOPS, Watched
 from ..problem import Reduced
 from ..scenario.flow import Until
 from .targets import target_cluster
@@ -20,12 +21,10 @@ class Goals(NamedTuple):
 
     @classmethod
     def of(cls, until: Until) -> Goals:
-        losses = [np.log(until.loss)] if until.loss is not None else []
-        losses += [until.log10_loss * np.log(10)] if until.log10_loss is not None else []
         return cls(
-            end=until.time or np.inf,
-            log_loss=float(max(losses, default=-np.inf)),
-            alignment=until.alignment if until.alignment is not None else np.inf,
+            end=min(_levels(until, Watched.TIME), default=np.inf),
+            log_loss=max(_levels(until, Watched.LOSS), default=-np.inf),
+            alignment=min(_levels(until, Watched.ALIGNMENT), default=np.inf),
         )
 
 
@@ -53,8 +52,10 @@ class Watch(NamedTuple):
 
 def reached_goal(until: Until, log_loss: float) -> str:
     """The goal that is met, in words, known that one is."""
-    if until.loss is not None and log_loss <= np.log(until.loss):
-        return f"loss {until.loss:g}"
-    if until.log10_loss is not None and log_loss <= until.log10_loss * np.log(10):
-        return f"log10_loss {until.log10_loss:g}"
-    return f"alignment {until.alignment:g}"
+    losses = until.watched(Watched.LOSS)
+    met = {name: value for name, value in losses.items() if log_loss <= STOPS[name].level(value)}
+    return next(f"{name} {value:g}" for name, value in (met or until.watched(Watched.ALIGNMENT)).items())
+
+
+def _levels(until: Until, by: Watched) -> list[float]:
+    return [float(STOPS[name].level(value)) for name, value in until.watched(by).items()]

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from ..kinds.stop import Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
@@ -262,8 +263,10 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
 
 
 def _check_aligns(scenario: Scenario, reduced: Reduced) -> None:
-    if scenario.flow.until.alignment is not None and (target_cluster(reduced) < 0).all():
-        raise scenario.error(("flow.until.alignment", "no neuron has a target cluster, so none can align"))
+    aligning = scenario.flow.until.watched(Watched.ALIGNMENT)
+    if aligning and (target_cluster(reduced) < 0).all():
+        none = "no neuron has a target cluster, so none can align"
+        raise scenario.error(*((f"flow.until.{name}", none) for name in aligning))
 
 
 def _underflows(problem: Problem) -> bool:

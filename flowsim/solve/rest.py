@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..kinds.network import Network, unit_sizes
+from ..kinds.stop import Watched
 from ..problem import Reduced
 from ..scenario import Scenario
 from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SETTLED_LOSS, SETTLED_MOTION
@@ -129,10 +130,11 @@ def _numbers(rest: Rest) -> dict[str, Any]:
 def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     """None where there is no goal until.alignment, where another may end the flow, and where the loss has an end."""
     until = scenario.flow.until
-    alone = until.alignment is not None and set(until.goals) <= {"alignment", "steps"}
-    if until.alignment is None or not alone or not scenario.loss.formulas.endless:
+    aligning = until.watched(Watched.ALIGNMENT)
+    alone = set(until.goals) == {*aligning, *until.watched(Watched.STEPS)}
+    if not aligning or not alone or not scenario.loss.formulas.endless:
         return None
-    return Target(reduced, until.alignment)
+    return Target(reduced, min(aligning.values()))
 
 
 def _arrays(snapshot: Snapshot) -> tuple[Floats, ...]:

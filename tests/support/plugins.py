@@ -25,6 +25,11 @@ def participation(instant):
 )
 def participates(evidence):
     return evidence.over_time("participation")[1][-1].mean()
+
+
+@flowsim.register.stop("norm", description="the norm of all hidden weights grows to this value")
+def norm(instant):
+    return (instant.hidden**2).sum() ** 0.5
 '''
 
 SCENARIO = """[data]

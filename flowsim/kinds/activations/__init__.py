@@ -89,4 +89,5 @@ def whole_power(base: Array, exponent: float, xp: ModuleType) -> Array:
         for _ in range(int(exponent) - 1):
             product = product * base
         return product
-    return xp.power(base, exponent)
+    # where JAX differentiates, 0 has a slope: that of 1 times 0
+    return xp.where(base > 0, xp.power(xp.where(base > 0, base, 1.0), exponent), 0.0)

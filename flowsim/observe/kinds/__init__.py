@@ -16,6 +16,10 @@ ORDER = (
     "regions",
     "xor",
     "features",
+    "leaves",
+    "sharpness",
+    "tangent_kernel",
+    "probes",
     "kkt",
 )
 

@@ -101,7 +101,7 @@ class DiffraxIntegrator:
                 coordinates,
                 flow.rtol,
                 watch_loss=self._goals.log_loss > -np.inf,
-                watch_alignment=flow.until.alignment is not None,
+                watch_alignment=self._goals.alignment < np.inf,
                 until_separated=plan.clock == GOING_OVER and not loss_clock,
                 reading=plan.reading,
                 clock=LossClock(coordinates, flow.until.time is None) if loss_clock else None,

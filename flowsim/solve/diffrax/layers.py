@@ -11,11 +11,7 @@ import numpy as np
 
 from ...kinds.layers import Passed, Product, forward, pulls_back, velocities
 from ...problem import Reduced
-<<<<<<< HEAD
-from ...problem.networks.layers import Passed, Product, forward, pulls_back, velocities
 from ..constants import OUTPUT_FLOOR
-=======
->>>>>>> c592f73025a128b4f7e4ca8f2cb10ffd0efb4d84
 from ..snapshot import Snapshot
 from .coordinates import Constants, State, row_norms
 from .field import Data, Network

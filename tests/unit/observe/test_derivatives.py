@@ -9,8 +9,8 @@ import pytest
 from support.formulas import LOSSES
 
 from flowsim.observe.derivatives import Derivatives
-from flowsim.observe.sharpness import DENSE, sharpness
-from flowsim.observe.tangent_kernel import alignment, chosen, drift, wanted_outputs
+from flowsim.observe.kinds.sharpness import DENSE, largest_eigenvalues
+from flowsim.observe.kinds.tangent_kernel import alignment, drift, wanted_outputs
 
 SAMPLES, FEATURES, HIDDEN = 7, 3, 4
 #: Loss -> (targets, number of outputs)
@@ -31,7 +31,7 @@ def deep(params, x):
     first, rest = params["first"], params["rest"]
     hidden = jnp.tanh(x @ first["weight"].T + first["bias"])
     outputs = params["scale"] * jnp.tanh(hidden @ rest[0].T) @ rest[1].T
-    return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs.T
 
 
 def deep_params(outputs: int) -> dict:
@@ -113,14 +113,6 @@ def test_the_tangent_kernel_is_made_of_the_outputs_finite_differences(problem):
     np.testing.assert_allclose(kernel, jacobian @ jacobian.T, atol=1e-8)
 
 
-def test_outputs_come_with_their_axis_first(problem):
-    _, derivatives, params, outputs = problem
-    expected = deep_in_numpy(flat_of(params), derivatives.inputs, outputs).T
-    np.testing.assert_allclose(
-        derivatives.outputs(params, derivatives.inputs), expected if outputs > 1 else expected[0]
-    )
-
-
 def linear(params, x):
     return x @ params
 
@@ -132,7 +124,7 @@ def test_a_linear_model_has_the_kernel_and_the_sharpness_of_its_data(features):
     params = draw(features, seed=2)
     np.testing.assert_allclose(derivatives.tangent_kernel(params, inputs), inputs @ inputs.T, rtol=1e-12, atol=1e-12)
     expected = np.linalg.svd(inputs, compute_uv=False)[:3] ** 2 / 12
-    np.testing.assert_allclose(sharpness(derivatives, params, features, 3), expected, rtol=1e-10)
+    np.testing.assert_allclose(largest_eigenvalues(derivatives, params, features, 3), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
@@ -148,7 +140,7 @@ def test_lanczos_finds_what_the_dense_hessian_has_at_any_scale(scale):
     with jax.enable_x64(True):
         dense = np.asarray(jax.hessian(loss)(jnp.asarray(flat_of(params))))
     expected = np.linalg.eigvalsh(dense)[::-1][:4]
-    np.testing.assert_allclose(sharpness(derivatives, params, 160, 4), expected, rtol=1e-8)
+    np.testing.assert_allclose(largest_eigenvalues(derivatives, params, 160, 4), expected, rtol=1e-8)
 
 
 def wide(params, x):
@@ -159,17 +151,17 @@ def test_sharpness_where_there_is_little_to_find():
     flat = Derivatives(
         lambda params, x: 0.0 * x[:, 0] * params.sum(), LOSSES["square"], draw(3, 2), np.ones(3), np.ones(3)
     )
-    np.testing.assert_array_equal(sharpness(flat, np.ones(DENSE + 1), DENSE + 1, 2), [0.0, 0.0])
+    np.testing.assert_array_equal(largest_eigenvalues(flat, np.ones(DENSE + 1), DENSE + 1, 2), [0.0, 0.0])
     one = Derivatives(linear, LOSSES["square"], np.full((1, 1), 3.0), np.ones(1), np.ones(1))
-    np.testing.assert_array_equal(sharpness(one, np.ones(1), 1, 3), [9.0, np.nan, np.nan])
+    np.testing.assert_array_equal(largest_eigenvalues(one, np.ones(1), 1, 3), [9.0, np.nan, np.nan])
     endless = Derivatives(linear, LOSSES["square"], np.full((1, DENSE + 1), np.inf), np.ones(1), np.ones(1))
-    assert np.isnan(sharpness(endless, np.ones(DENSE + 1), DENSE + 1, 1)).all()
+    assert np.isnan(largest_eigenvalues(endless, np.ones(DENSE + 1), DENSE + 1, 1)).all()
 
 
 def test_the_sharpness_is_the_same_however_often_it_is_asked_for():
     inputs = draw(12, 100)
     derivatives = Derivatives(linear, LOSSES["square"], inputs, draw(12, seed=1), np.full(12, 1.0))
-    first, second = (sharpness(derivatives, np.zeros(100), 100, 2) for _ in range(2))
+    first, second = (largest_eigenvalues(derivatives, np.zeros(100), 100, 2) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -179,7 +171,7 @@ def test_negative_curvature_is_no_sharpness():
         return x[:, 0] * params[0] * params[1]
 
     derivatives = Derivatives(product, LOSSES["square"], np.ones((1, 1)), np.ones(1), np.ones(1))
-    np.testing.assert_allclose(sharpness(derivatives, np.zeros(2), 2, 2), [1.0, -1.0], atol=1e-15)
+    np.testing.assert_allclose(largest_eigenvalues(derivatives, np.zeros(2), 2, 2), [1.0, -1.0], atol=1e-15)
 
 
 def test_a_kernel_is_aligned_with_targets_as_far_as_it_is_their_square():
@@ -204,15 +196,6 @@ def test_classes_are_wanted_as_one_hot_vectors_that_add_up_to_zero():
     np.testing.assert_array_equal(wanted_outputs(np.array([3.0, 4.0]), 1, False), [3.0, 4.0])
     several = np.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(wanted_outputs(several, 2, False), [1.0, 2.0, 3.0, 4.0])
-
-
-def test_samples_of_the_kernel_are_the_seed_s_choice():
-    np.testing.assert_array_equal(chosen(5, 8, seed=0), range(5))
-    few = chosen(1000, 20, seed=3)
-    assert len(set(few)) == 20
-    assert (np.diff(few) > 0).all()
-    np.testing.assert_array_equal(few, chosen(1000, 20, seed=3))
-    assert (few != chosen(1000, 20, seed=4)).any()
 
 
 def test_jax_is_left_in_its_own_precision(problem):

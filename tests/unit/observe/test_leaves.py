@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flowsim.observe.leaves import as_matrix, effective_rank, norm, singular_values
+from flowsim.observe.kinds.leaves import effective_rank, norm, singular_values
+from flowsim.observe.parameters import as_matrix
 
 
 def draw(*shape: int) -> np.ndarray:

@@ -26,6 +26,8 @@ KINK = {"gate", "sliding_pairs"}
 CLASSES = {"binary_accuracy", "binary_accuracy_outputs"}
 #: What exists only where samples are held out.
 HELD_OUT = {"test_loss", "log10_test_loss", "test_accuracy"}
+#: What exists only where points are asked for.
+PROBES = {"probe_output"}
 #: What exists only where label noise flipped a label.
 NOISY = {"clean_accuracy", "noisy_accuracy"}
 #: What only the loss of a margin has; the default is square.
@@ -38,7 +40,7 @@ def test_by_default_everything_is_kept_but_companions(small, setting_of):
     companions = {"log_output_weight", "log_cluster_mass", "log_void_mass"}
     assert (
         names(small(), setting_of)
-        == set(OBSERVABLES) - KINK - NOISY - HELD_OUT - CLASSES - MARGINS - ON_REQUEST - companions
+        == set(OBSERVABLES) - KINK - NOISY - HELD_OUT - PROBES - CLASSES - MARGINS - ON_REQUEST - companions
     )
 
 
@@ -48,7 +50,7 @@ def test_what_is_held_out_is_kept_by_default_where_there_is_any(small, setting_o
 
 
 def test_where_squared_norms_would_underflow_their_logarithms_are_kept_too(small, setting_of):
-    absent = KINK | NOISY | HELD_OUT | CLASSES | MARGINS | ON_REQUEST
+    absent = KINK | NOISY | HELD_OUT | PROBES | CLASSES | MARGINS | ON_REQUEST
     assert names(small(init__scale=1e-300), setting_of) == set(OBSERVABLES) - absent
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 
 import flowsim
 from flowsim.observe import NUMERICS, OBSERVABLES, Setting, Trajectory
+from flowsim.observe.observable import SIZES
 from flowsim.results import layout
 
 DIMENSIONS = {
@@ -101,7 +102,7 @@ def test_the_file_holds_what_run_returns(result, small):
 def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
     setting = setting_of(small(model__bias=True))
     draw = np.random.default_rng(0).random
-    sizes = {"neuron": 6, "cluster": 4, "sample": 24}
+    sizes = {dim: size(setting) for dim, size in SIZES.items()} | {"sample": 24}
     trajectory = Trajectory(
         time=np.array([0.0, 1.0, 3.0]),
         variables={name: draw((3, *(sizes[dim] for dim in item.dims))) for name, item in OBSERVABLES.items()},

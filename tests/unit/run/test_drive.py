@@ -19,6 +19,7 @@ from flowsim.solve.status import Status
 class Kept:
     times: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
+    met: str = ""
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
         self.times.append(snapshot.time)
