@@ -10,6 +10,7 @@ from ..errors import ScenarioError
 
 if TYPE_CHECKING:
     from .data import DataSection
+    from .inits import InitSection
     from .losses import LossSection
     from .network import Handed
     from .networks import NetworkSection
@@ -23,6 +24,9 @@ class Drawing(Protocol):
 
     @property
     def model(self) -> NetworkSection: ...
+
+    @property
+    def init(self) -> InitSection: ...
 
     @property
     def loss(self) -> LossSection: ...

@@ -46,6 +46,9 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
+    if scenario.init.of_products and not scenario.model.is_product:
+        only = f'"{scenario.init.shape}" is not for model.kind = "{scenario.model.kind}", which is no product of matrices'
+        yield Broken("init.shape", only, ("model.kind",))
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)

@@ -14,7 +14,7 @@ from ..samples import Samples, Supervision
 from ..section import Broken, Count, Section, refuse, suffix_in
 
 #: The kinds whose files stand first where they are listed.
-ORDER = ("gaussian_mixture", "xor", "sparse_coding", "digits", "table")
+ORDER = ("gaussian_mixture", "xor", "sparse_coding", "digits", "table", "points")
 ONE_TEST_SET = "give exactly one: path, fraction or samples"
 
 
@@ -70,6 +70,11 @@ class DataSection(Section):
     @property
     def clusters(self) -> int | None:
         """How many there are; None where that is known only once a file is read, or where there are none."""
+        return None
+
+    @property
+    def input_shape(self) -> tuple[int, ...] | None:
+        """The shape of an input that is a matrix, whose entries are the features row by row; None of one that is a vector."""
         return None
 
     @property

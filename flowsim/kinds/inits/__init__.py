@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +14,7 @@ from ..drawing import Drawing
 from ..registry import Registry
 from ..samples import Samples
 from ..section import Positive, Section
+from ..streams import stream
 
 #: The kinds whose files stand first where they are listed.
 ORDER = ("gaussian", "sphere", "nudged", "given")
@@ -21,7 +24,8 @@ class InitSection(Section):
     """What a start says of itself. A kind adds `shape`, its keys, and what it draws.
 
     drawn: whether it is a Shape. takes_arrays: whether weights may be handed over from Python, or come from `file`.
-    around_centers: whether it draws around the clusters' centres.
+    around_centers: whether it draws around the clusters' centres. of_products: whether it draws the matrices of a product
+    only, all at once.
     """
 
     TAG: ClassVar[str] = "shape"
@@ -29,6 +33,7 @@ class InitSection(Section):
     drawn: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = False
     around_centers: ClassVar[bool] = False
+    of_products: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -62,6 +67,14 @@ class Shape(InitSection):
     def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
         """(neurons, entries): a layer's weights, but for the scale."""
         raise NotImplementedError
+
+    def product(self, widths: Sequence[int], samples: Samples, seed: int) -> list[Floats]:
+        """The matrices of a product, that nearest to x first, but for the scale. widths: the entries of x, those between
+        two matrices, and those of the outputs."""
+        return [
+            self.rows(stream(seed, f"initialisation.layer_{layer}"), (here, below))
+            for layer, (below, here) in enumerate(pairwise(widths), start=1)
+        ]
 
     def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
         """The rows of the first layer as the data ask for. sign (m,): of the neurons' output weights."""

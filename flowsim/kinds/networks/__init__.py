@@ -23,6 +23,7 @@ class NetworkSection(Section):
     own_outputs: whether each neuron has an output weight of its own, trained or as the scenario says; neurons can then be
     shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
     ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
+    is_product: whether it is a product of matrices times x, which start as `product` of [init] says.
     hidden_widths: of a network of several layers, the neurons of all but the output layer.
     """
 
@@ -31,6 +32,7 @@ class NetworkSection(Section):
     own_outputs: ClassVar[bool] = False
     gated: ClassVar[bool] = False
     ordinary: ClassVar[bool] = False
+    is_product: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it
