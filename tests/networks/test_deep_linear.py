@@ -40,7 +40,13 @@ def scenario(depth, size, end, times):
     """A network of this depth whose layers start with singular values `size`."""
     return flowsim.Scenario(
         {
-            "data": {"kind": "linear_teacher", "dimension": 5, "outputs": 4, "strengths": list(STRENGTHS), "samples": 20},
+            "data": {
+                "kind": "linear_teacher",
+                "dimension": 5,
+                "outputs": 4,
+                "strengths": list(STRENGTHS),
+                "samples": 20,
+            },
             "model": {"kind": "deep_linear", "depth": depth, "width": 6},
             "init": {"shape": "aligned", "scale": size},
             "loss": {"kind": "square"},
@@ -54,9 +60,9 @@ def modes(scenario, tree):
     """(times, rank): the network's share of each mode of the teacher."""
     problem = flowsim.build(scenario)
     left, _, right = np.linalg.svd(problem.targets.T @ problem.inputs)
-    rank, product = len(STRENGTHS), tree["layer_1"].values
-    for layer in range(2, scenario.model.depth + 1):
-        product = tree[f"layer_{layer}"].values @ product
+    rank, product = len(STRENGTHS), tree["layers_0"].values
+    for layer in range(1, scenario.model.depth):
+        product = tree[f"layers_{layer}"].values @ product
     return np.einsum("ok,tof,kf->tk", left[:, :rank], product, right[:rank])
 
 

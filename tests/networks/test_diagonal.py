@@ -31,7 +31,7 @@ def least_potential(x, y, alpha):
     # the potential is flat to rounding before its gradient is: what is asked for is the gradient
     start = np.zeros(free.shape[1])
     found = minimize(potential, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-12})
-    assert np.abs(gradient(found.x)).max() < 1e-7
+    assert np.abs(gradient(found.x)).max() < 1e-6
     return beta(found.x)
 
 
@@ -86,17 +86,17 @@ def test_the_limit_has_the_least_potential_of_all_interpolants(alpha):
 
 
 def test_it_goes_from_the_least_l2_norm_to_the_least_l1_norm_as_the_start_gets_smaller():
-    x, y, large = flow(20, 40, 3, 10.0, 1e-10, {"loss": 1e-13})
+    x, y, large = flow(24, 40, 3, 10.0, 1e-10, {"loss": 1e-13})
     least_l2 = np.linalg.lstsq(x, y)[0]
     assert np.abs(least_l1(x, y) - least_l2).max() > 0.1
     np.testing.assert_allclose(limit(large), least_l2, atol=1e-5)
-    _, _, tiny = flow(20, 40, 3, 1e-20, 1e-6, {"time": 200.0})
+    _, _, tiny = flow(24, 40, 3, 1e-20, 1e-6, {"time": 200.0})
     np.testing.assert_allclose(limit(tiny), least_l1(x, y), atol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [1e-8, 1e-20])
 def test_every_weight_is_followed_to_a_relative_error_of_1e_5(alpha):
-    x, y, tree = flow(20, 40, 3, alpha, 1e-6, {"time": 200.0}, times=101, snapshots="all")
+    x, y, tree = flow(24, 40, 3, alpha, 1e-6, {"time": 200.0}, times=101, snapshots="all")
     for name, expected in zip("uv", logarithms(x, y, alpha, tree["time"].values), strict=True):
         assert np.ptp(expected) > 20
         np.testing.assert_allclose(np.log(tree[name].values), expected, atol=1e-5)
