@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 
 def observable(
@@ -62,7 +63,7 @@ def claim(
     at_least: bool = False,
     observables: Iterable[str] = (),
 ) -> Callable[[F], F]:
-    """Register a function of a :class:`flowsim.evaluate.Evidence` that measures what a statement bounds.
+    """Register a function of a :class:`flowsim.evaluate.evidence.Evidence` that measures what a statement bounds.
 
     name: "paper.theorem" or "paper.theorem.part". where: the place in the paper. bound: a number, or a function of the
     evidence; at_least: whether it is a lower bound. observables: what the function looks at over time, so that it is kept.
@@ -105,6 +106,108 @@ def stop(name: str, *, description: str, falls: bool = False) -> Callable[[F], F
         with _by(function):
             STOPS.register(name, kind)
         return function
+
+    return register
+
+
+def activation(
+    name: str, *, homogeneity: float | None = None, smooth: bool = True, lipschitz: float | None = None
+) -> Callable[[F], F]:
+    """Register an activation h = f(<w, x>): a function (z, xp, *, keys) -> f(z) and its derivative.
+
+    xp: NumPy or JAX's NumPy, which z is an array of. The derivative may be left out; JAX then takes it. Keyword-only
+    arguments are keys of [model], checked by their annotations.
+    homogeneity: q of f(c z) = c^q f(z) for c > 0, if there is one. smooth: whether the derivative has no jumps.
+    lipschitz: the largest |f'|, if it is known.
+    """
+    from .kinds.activations import ACTIVATIONS
+    from .kinds.made import activation_of
+
+    def register(function: F) -> F:
+        kind = activation_of(name, function, homogeneity=homogeneity, smooth=smooth, lipschitz=lipschitz)
+        with _by(function):
+            ACTIVATIONS.register(name, kind)
+        return function
+
+    return register
+
+
+def loss(
+    name: str,
+    *,
+    labels: bool = False,
+    derivative: Callable[..., Any] | None = None,
+    log_value: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:
+    """Register a function (output, target, xp, *, keys) -> the loss of each sample.
+
+    xp and keys are as for :func:`activation`, the keys those of [loss]. labels: whether targets have to be +1/-1.
+    derivative, in the output, and log_value: functions of the same arguments; by default JAX takes the derivative, and
+    the logarithm is that of the value.
+    """
+    from .kinds.losses import LOSSES
+    from .kinds.made import loss_of
+
+    def register(function: F) -> F:
+        kind = loss_of(name, function, labels=labels, derivative=derivative, log_value=log_value)
+        with _by(function):
+            LOSSES.register(name, kind)
+        return function
+
+    return register
+
+
+def data(name: str) -> Callable[[F], F]:
+    """Register a function (rng, *, keys) -> :class:`flowsim.Data`.
+
+    rng: a generator of NumPy's, from the scenario's seed. Keyword-only arguments are keys of [data], checked by their
+    annotations. A function (rng, law, *, samples, keys) draws from the generator `law` what is the same for all samples,
+    such as a teacher: test data and new batches can then be drawn, too.
+    """
+    from .kinds.data import DATA
+    from .kinds.made import data_of
+
+    def register(function: F) -> F:
+        kind = data_of(name, function)
+        with _by(function):
+            DATA.register(name, kind)
+        return function
+
+    return register
+
+
+def init(name: str) -> Callable[[F], F]:
+    """Register a function (rng, shape, *, keys) -> an array (neurons, entries) of this shape, which init.scale multiplies.
+
+    Keyword-only arguments are keys of [init], checked by their annotations.
+    """
+    from .kinds.inits import INITS
+    from .kinds.made import init_of
+
+    def register(function: F) -> F:
+        kind = init_of(name, function)
+        with _by(function):
+            INITS.register(name, kind)
+        return function
+
+    return register
+
+
+def network(name: str) -> Callable[[C], C]:
+    """Register a class as a network of [model]; its annotated attributes are keys, checked by their annotations.
+
+    apply(self, params, x): outputs (n,), or (n, k), for x (n, d), in JAX. shapes(self, features, outputs): name -> shape of
+    each trained array, which [init] draws; or start(self, rng, features, outputs): the tree of arrays, which init.scale
+    multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`.
+    """
+    from .kinds.made import network_of
+    from .kinds.networks import NETWORKS
+
+    def register(source: C) -> C:
+        kind = network_of(name, source)
+        with _by(source):
+            NETWORKS.register(name, kind)
+        return source
 
     return register
 

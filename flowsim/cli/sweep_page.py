@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from ..evaluate.scaling import number
+from ..kinds.used import lines as plugin_lines
 from ..present.sweeps import failed, keys, numbers, range_of
 from .common import finite
 from .glance import Sheet
@@ -39,7 +40,8 @@ def _quartiles(values: np.ndarray) -> dict[str, float | int]:
 def text(dataset: xr.Dataset, sheet: Sheet) -> str:
     """A page for people, that fits on their sheet."""
     found = summary(dataset)
-    lines = [found["title"] or "flowsim sweep", f"points       {found['done']} of {found['points']} are done", "keys"]
+    lines = [found["title"] or "flowsim sweep", f"points       {found['done']} of {found['points']} are done"]
+    lines += [*(f"plugin       {line}" for line in plugin_lines(dataset.attrs)), "keys"]
     lines += [f"  {key:<34} {dataset[key].size:>4}: {range_of(dataset[key])}" for key in found["keys"]]
     if found["numbers"]:
         lines.append("numbers      median [lower quartile, upper quartile], over how many")

@@ -59,6 +59,10 @@ class Network:
         """(n,), or (k, n) of several outputs, for the trained arrays."""
         return self.apply(self.tree(arrays), inputs).T
 
+    def rates(self, named: Mapping[str, float]) -> tuple[float, ...]:
+        """The learning rate of each leaf: 1 for those that are not named."""
+        return tuple(float(named.get(leaf.name, 1.0)) for leaf in self.leaves)
+
     def relative(self, change: Sequence[Array], size: Sequence[Array], xp: ModuleType) -> Array:
         """(units,): the size of a change of each unit, over the unit's own size; over 1 where that is 0."""
         leaves = zip(self.leaves, change, size, strict=True)

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, wraps
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
@@ -92,6 +94,15 @@ def outputs_at(network: Network, arrays: Sequence[Any], inputs: Any) -> np.ndarr
 @partial(jax.jit, static_argnums=0)
 def _outputs(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
     return network.outputs(arrays, inputs)
+
+
+def slope_of(function: Callable[[Any, ModuleType], Any], at: Any, xp: ModuleType) -> Any:
+    """The derivative of a function (z, xp) of each entry of an array, in JAX or, where `xp` is NumPy, from it."""
+
+    def forward(at: Any) -> Any:
+        return jax.jvp(lambda z: function(z, jnp), (at,), (jnp.ones_like(at),))[1]
+
+    return forward(at) if xp is jnp else np.asarray(in_float64(lambda: forward(jnp.asarray(at, float)))())
 
 
 def arrays_of(network: Network, params: Any) -> tuple[np.ndarray, ...]:

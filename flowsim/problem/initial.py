@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..errors import Issue, ScenarioError
 from ..kinds.inits import Shape
 from ..kinds.samples import Samples
@@ -25,6 +25,8 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     shape = init.rows(stream(seed, "initialisation"), (neurons, samples.inputs.shape[1] + model.bias))
     sign = _signs(scenario, init, samples)
     shape = init.moved(shape, sign, samples, scenario)
+    twin = _twins(scenario, init, samples)
+    shape = shape[twin]
     norm = np.linalg.norm(shape, axis=1)
     log_norm = np.log(init.scale) + np.log(norm)
     if model.hidden_widths:
@@ -34,9 +36,11 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
         output_log = np.full(neurons, np.log(model.output_weight))
     elif init.balanced:
         output_log = log_norm.copy()
+    elif init.ratio is not None:
+        output_log = log_norm + np.log(init.ratio)
     else:
         size = np.abs(stream(seed, "initialisation.output").standard_normal(neurons))
-        output_log = np.log(init.scale) + np.log(size)
+        output_log = np.log(init.scale) + np.log(size)[twin]
     return Weights.exactly(shape / norm[:, None], log_norm, sign, output_log, bias=model.bias)
 
 
@@ -72,7 +76,21 @@ def _signs(scenario: Scenario, init: Shape, samples: Samples) -> Floats:
     if signs == "half":
         of_output = neurons // _outputs(scenario, samples)
         return np.where(np.arange(neurons) % of_output < (of_output + 1) // 2, 1.0, -1.0)
-    return stream(scenario.single_seed, "initialisation.signs").choice([1.0, -1.0], size=neurons)
+    drawn = stream(scenario.single_seed, "initialisation.signs").choice([1.0, -1.0], size=neurons)
+    twin = _twins(scenario, init, samples)
+    return np.where(twin == np.arange(neurons), drawn, -drawn[twin])
+
+
+def _twins(scenario: Scenario, init: Shape, samples: Samples) -> Integers:
+    """(m,): the neuron that each one copies but for its sign; itself where it copies none"""
+    neurons = np.arange(scenario.model.neurons)
+    if init.signs != "antisymmetric":
+        return neurons
+    of_output = len(neurons) // _outputs(scenario, samples)
+    if of_output % 2:
+        wrong = f'"antisymmetric" needs an even number of neurons for each output; there are {of_output}'
+        raise scenario.error(("init.signs", wrong))
+    return neurons - of_output // 2 * (neurons % of_output >= of_output // 2)
 
 
 def _upper(scenario: Scenario, init: Shape, samples: Samples) -> tuple[Floats, ...]:

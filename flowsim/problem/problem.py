@@ -134,6 +134,12 @@ class Problem:
         return not self.upper and self.gates is None
 
     @property
+    def uncompiled(self) -> str:
+        """What of the formulas compiled code does not have: the activation's or the loss's name, or ""."""
+        lacking = [one.name for one in (self.activation, self.loss) if one.kernel is None]
+        return " and ".join(lacking)
+
+    @property
     def outputs(self) -> int:
         """k: how many outputs the network has"""
         if self.network is not None:

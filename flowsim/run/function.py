@@ -23,7 +23,20 @@ if TYPE_CHECKING:
 
 #: The keys of [flow] and of [observe] that may be given by their names.
 OF_FLOW = frozenset(
-    ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", "momentum", "nesterov")
+    (
+        "method",
+        "step",
+        "batch",
+        "iterations",
+        "solver",
+        "clock",
+        "rtol",
+        "wall_time",
+        "merge",
+        "momentum",
+        "nesterov",
+        "rates",
+    )
 )
 OF_OBSERVE = frozenset(
     ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")

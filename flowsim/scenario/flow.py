@@ -135,6 +135,11 @@ class Flow(Section):
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"
     )
+    rates: dict[str, NonNegative] | None = Field(
+        None,
+        description="name of a trained array -> its learning rate, which multiplies its velocity or its steps: 0 freezes "
+        "it, and arrays that are not named have 1; of networks that are functions of a tree of arrays",
+    )
     reduce: bool = Field(
         True, description="integrate in the span of the data where that is smaller; the answer is the same"
     )

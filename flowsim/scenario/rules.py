@@ -62,6 +62,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("observe.spacing", unknown, ("flow.method", "flow.until"))
     yield from _broken_instants(scenario)
     yield from _broken_stages(scenario)
+    yield from _broken_rates(scenario)
     yield from _broken_regularizer(scenario)
     if scenario.is_ensemble:
         yield from _broken_ensemble(scenario)
@@ -94,6 +95,13 @@ def _broken_instants(scenario: Scenario) -> Iterator[Broken]:
         if scenario.observe.listed and not flow.descends and flow.until.time is None and flow.until.steps is None:
             needed = "needs time or steps beside its other conditions, as observe.times lists the instants"
             yield Broken(f"{key}.until", needed, ("observe.times",))
+
+
+def _broken_rates(scenario: Scenario) -> Iterator[Broken]:
+    for key, flow in scenario.flows():
+        if flow.rates is not None and not scenario.model.ordinary:
+            only = "only for networks that are functions of a tree of arrays"
+            yield Broken(f"{key}.rates", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
 def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
@@ -175,10 +183,12 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     """What networks that have no output weight for each neuron cannot have."""
     kind, init = scenario.model.kind, scenario.init
     if scenario.model.own_outputs:
+        if scenario.model.output_weight is not None and "ratio" in init.model_fields_set:
+            yield Broken("init.ratio", 'only with model.output = "trained"', ("model.output",))
         return
     given = f'not for model.kind = "{kind}"'
     reads = ("model.kind",)
-    for key in ("balanced", "signs"):
+    for key in ("balanced", "ratio", "signs"):
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
     if init.around_centers:

@@ -16,7 +16,7 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
-    if plan.engine == "descent" and not reduced.problem.two_layers:
+    if plan.engine == "descent" and (not reduced.problem.two_layers or reduced.problem.uncompiled):
         from .descent.general import GeneralDescent
 
         return GeneralDescent(scenario, reduced, plan)

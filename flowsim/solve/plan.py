@@ -8,7 +8,8 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..kinds.stop import Watched
+from ..kinds.names import nearest
+from ..kinds.stop import STOPS, Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
@@ -65,6 +66,7 @@ class Plan:
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
+    _check_rates(scenario, problem)
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
@@ -99,6 +101,20 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     )
 
 
+def _check_rates(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where a learning rate is of an array that is not there, or nothing would move."""
+    rates, network = scenario.flow.rates, problem.network
+    if rates is None or network is None:
+        return
+    names = [leaf.name for leaf in network.leaves]
+    unknown = [name for name in rates if name not in names]
+    if unknown:
+        allowed = f"unknown array; {{}}allowed: {', '.join(names)}"
+        raise scenario.error(*((f"flow.rates.{name}", allowed.format(nearest(name, names))) for name in unknown))
+    if not any(network.rates(rates)):
+        raise scenario.error(("flow.rates", "every array has the rate 0, so nothing would move"))
+
+
 def reading(scenario: Scenario, clock: str) -> str:
     """What instants are named by. Without an end in time, that of the loss clock may be no float."""
     if clock == "time" or scenario.flow.until.time is not None or scenario.observe.listed:
@@ -124,7 +140,7 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
         return "time", "a loss with a regularizer has no limit at infinity"
     if not scenario.loss.formulas.endless:
         return "time", f"{scenario.loss.kind} loss has no limit at infinity"
-    late = next((goal for goal in ("log10_loss", "kkt") if getattr(flow.until, goal) is not None), None)
+    late = next((goal for goal in flow.until.goals if STOPS[goal].late), None)
     if late is not None:
         return "loss", f"until names {late}, which falls like the logarithm of time"
     if flow.until.time is not None:
@@ -141,9 +157,11 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    if not problem.two_layers and flow.precision == "mixed":
-        others = "descent of networks of several layers, and of features of the tangent kernel,"
-        raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
+    compiled = problem.two_layers and not problem.uncompiled
+    if not compiled and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'descent without a compiled kernel computes in "float64"'))
+    if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
+        raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
@@ -154,7 +172,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'compiled ' if problem.two_layers else ''}iterations; time is step x iteration{products}",
+            f"engine descent: {'compiled ' if compiled else ''}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
@@ -171,6 +189,8 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "diffrax", "the one with networks of several layers"
     if reduced.problem.gates is not None:
         return "diffrax", "the one with features of a tangent kernel"
+    if reduced.problem.uncompiled:
+        return "diffrax", f"there is no compiled kernel for {reduced.problem.uncompiled}"
     if scenario.model.common_threshold is not None:
         return "numba", "the one with thresholds that change with time"
     if isinstance(flow, Stage) and flow.attack is not None:
@@ -220,7 +240,7 @@ def _coordinates(problem: Problem) -> tuple[str, str]:
     if power >= 2:
         return "polar", "neurons of a higher power take forever to reach zero"
     # |w|^2 - power v^2 is conserved (for tanh, while its neurons are small)
-    if (weights.output_log + 0.5 * np.log(power) <= weights.log_norm).all():
+    if power > 0 and (weights.output_log + 0.5 * np.log(power) <= weights.log_norm).all():
         return (
             "polar",
             "no output weight outweighs its neuron at the start, which keeps neurons from passing through zero",
@@ -242,6 +262,10 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
         asked = {"flow.engine": scenario.flow.engine == "diffrax", "flow.precision": scenario.flow.precision == "mixed"}
         wanted = next((key for key, so in asked.items() if so), "flow.solver" if problem.two_layers else "model.kind")
         raise scenario.error((wanted, "needs diffrax, which is not installed; pip install diffrax"))
+    attacked = isinstance(scenario.flow, Stage) and scenario.flow.attack is not None
+    if problem.uncompiled and (engine == "numba" or attacked or scenario.model.common_threshold is not None):
+        key = "flow.engine" if engine == "numba" else "flow.method" if attacked else "model.kind"
+        raise scenario.error((key, f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))
     if solver not in SOLVERS[engine]:

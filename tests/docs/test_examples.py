@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +12,14 @@ import pytest
 
 import flowsim
 from flowsim.cli import main
+from flowsim.kinds import plugins
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
 BLOCK = re.compile(r"^```(toml|shell|sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: A file that a page shows with its name, and that its commands may name.
+FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Scenarios that pages speak of without showing them.
 SCENARIOS = {
@@ -116,6 +120,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_plugin_is_left() -> Iterator[None]:
+    yield
+    plugins.hold(())
+
+
 def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
     """Pages about papers run what the papers did."""
     return [pytest.mark.papers] if "papers" in page.parts else []
@@ -128,6 +138,8 @@ def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
 def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
     for file in files.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
+    for name, text in FILE.findall(page.read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for language, text in blocks(page):

@@ -272,6 +272,8 @@ def test_a_sweep_hands_plugins_to_the_processes_of_dask(lab, capsys):
         assert np.isfinite(dataset["participation"].values).all()
         assert json.loads(dataset.attrs["plugins"])[0]["name"] == "my_lab"
     (lab / "my_lab.py").write_text(LAB + "\n")
+    assert main(["show", "points"]) == 0
+    assert "plugin       my_lab 1.2" in capsys.readouterr().out
     assert main([*command, "--resume"]) == 2
     assert "its files or plugins have changed" in capsys.readouterr().err
 

@@ -11,7 +11,7 @@ import flowsim
 from flowsim.evaluate import evidence, sphere
 from flowsim.evaluate.robustness import certified, exact
 from flowsim.evaluate.robustness.attacks import minimal
-from flowsim.papers import allen_zhu_li_2022, allen_zhu_li_2022_perturbations
+from flowsim.papers.allen_zhu_li_2022 import perturbations, training
 from flowsim.papers.min_vidal_2025 import robustness
 from flowsim.scenario.shipped import shipped
 
@@ -21,9 +21,9 @@ FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 20, 10, 3, 1
 def draw_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let claims draw and attack few fresh samples, and searches take few steps: a scenario has no keys for these."""
     monkeypatch.setattr(evidence, "TEST_SAMPLES", 100)
-    for claims in (robustness, allen_zhu_li_2022):
+    for claims in (robustness, training):
         monkeypatch.setattr(claims, "ATTACKED", 2)
-    monkeypatch.setattr(allen_zhu_li_2022_perturbations, "SAMPLES", 2)
+    monkeypatch.setattr(perturbations, "SAMPLES", 2)
     for module, name, few in (
         (minimal, "RAYS", 2),
         (minimal, "WALKS", 1),

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ...arrays import Floats
 from ..drawing import Drawing
 from ..registry import Registry
 from ..samples import Samples
-from ..section import Positive, Section
+from ..section import Broken, Positive, Section, refuse
 
 #: The kinds whose files stand first where they are listed.
-ORDER = ("gaussian", "sphere", "nudged", "given")
+ORDER = ("gaussian", "sphere", "orthonormal", "nudged", "given")
 
 
 class InitSection(Section):
@@ -50,11 +50,22 @@ class Shape(InitSection):
 
     scale: Positive = Field(1e-3, description="any positive number, 1e-300 included")
     balanced: bool = Field(True, description="|v_j(0)| = |w_j(0)|; false draws v_j(0) = scale * N(0, 1) independently")
-    signs: Literal["random", "half", "positive"] | None = Field(
+    ratio: Positive | None = Field(
         None,
-        description='sign of v_j: "random", "half" (of each output\'s neurons the first half +, the second -) or '
-        '"positive"; by default "random", and "positive" where every cluster has an output of its own',
+        description="|v_j(0)|/|w_j(0)|, with balanced = false, which then draws no sizes; at least 1 is a dominated start",
     )
+    signs: Literal["random", "half", "positive", "antisymmetric"] | None = Field(
+        None,
+        description='sign of v_j: "random", "half" (of each output\'s neurons the first half +, the second -), "positive", '
+        'or "antisymmetric" (the second half copies the first, with the other sign, so that f is 0); by default "random", '
+        'and "positive" where every cluster has an output of its own',
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Shape:
+        if self.ratio is not None and self.balanced:
+            refuse([Broken("ratio", "only with balanced = false", ("balanced",))])
+        return self
 
     @property
     def by_sign(self) -> bool:

@@ -9,6 +9,7 @@ STOPS.register(
         Positive,
         "the residual of the KKT conditions, `kkt_residual`, falls to this value at an instant that is kept",
         observable="kkt_residual",
+        late=True,
         of_neurons=True,
         of_limit=True,
     ),

@@ -19,5 +19,6 @@ STOPS.register(
         "log10 of the training loss falls to this value",
         Watched.LOSS,
         level=_natural,
+        late=True,
     ),
 )

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import UsageError
+from ...kinds.used import lines as plugin_lines
 from ...markup import facts, folded, table
 from ...results import check_writable, write_text
 from .draw import plot
@@ -118,4 +119,5 @@ def _provenance(dataset: xr.Dataset) -> str:
     told = dataset.attrs
     shown = [(name, told[name]) for name in ("flowsim_version", "scenario_sha256", "created_at") if name in told]
     seconds = float(np.nansum(dataset["seconds"].values))
+    shown += [("plugin", line) for line in plugin_lines(told)]
     return facts([*shown, ("wall time of all points", f"{seconds:.4g} s")])

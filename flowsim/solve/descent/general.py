@@ -1,4 +1,4 @@
-"""Descent in NumPy, of networks whose cost are matrix products alone: of any depth, or linear in their weights."""
+"""Descent in NumPy: of networks of any depth, or linear in their weights, and of neurons without compiled code."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class GeneralDescent:
         self._until, self._goals = scenario.flow.until, Goals.of(scenario.flow.until)
         self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
         self._layers, self._attacker = layers_of(reduced), Attacker.of(scenario)
+        self._of_neurons = reduced.problem.two_layers
         self._order = -1, np.zeros(0, dtype=np.int64)
 
     @property
@@ -64,7 +65,8 @@ class GeneralDescent:
     def begin(self) -> Carry:
         weights = self._reduced.problem.weights
         hidden = np.exp(weights.log_norm)[:, None] * self._reduced.direction
-        return self._arrived((hidden, *weights.upper), 0, 0)
+        output = (self._reduced.problem.output,) if self._of_neurons else ()
+        return self._arrived((hidden, *output, *weights.upper), 0, 0)
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
         last = carry.iteration + attempts
@@ -94,11 +96,15 @@ class GeneralDescent:
         return self.now(carry)
 
     def now(self, carry: Carry) -> Snapshot:
-        hidden, *upper = carry.weights
+        hidden, *above = carry.weights
         norm = np.linalg.norm(hidden, axis=1)
         norm, first = np.where(norm > 0, norm, 1.0), self._reduced.problem.weights
         sign, log_output = first.output_sign, first.output_log
-        return Snapshot(self._time(carry), hidden / norm[:, None], np.log(norm), sign, log_output, upper=tuple(upper))
+        if self._of_neurons:
+            with np.errstate(divide="ignore"):
+                sign, log_output = np.sign(above[0]), np.log(np.abs(above[0]))
+            above = []
+        return Snapshot(self._time(carry), hidden / norm[:, None], np.log(norm), sign, log_output, upper=tuple(above))
 
     def save(self, carry: Carry) -> dict[str, Any]:
         layers = {f"layer_{layer}": matrix for layer, matrix in enumerate(carry.weights, start=1)}
@@ -107,7 +113,7 @@ class GeneralDescent:
         return {**layers, **ahead, "counts": counts, "log_loss": np.array(carry.log_loss)}
 
     def restore(self, saved: dict[str, Any]) -> Carry:
-        layers = range(1, len(self._reduced.problem.upper) + 2)
+        layers = range(1, len(self._reduced.problem.upper) + self._of_neurons + 2)
         weights, ahead = (tuple(saved[f"{name}_{layer}"] for layer in layers) for name in ("layer", "velocity"))
         iteration, evaluations, finite = saved["counts"].tolist()
         return Carry(weights, ahead, iteration, evaluations, float(saved["log_loss"]), bool(finite))
@@ -164,6 +170,9 @@ class GeneralDescent:
                 sum_ += part
             per_sample = loss.log_value(outputs, targets, np) + np.log(weight)
             log_loss = np.logaddexp(log_loss, np.logaddexp.reduce(per_sample))
+        decay = self._layers.decay(weights)
+        if decay is not None:
+            total = [part + shrinking for part, shrinking in zip(total, decay, strict=True)]
         return tuple(total), float(log_loss)
 
     def _attacked(self, weights: Weights, inputs: Floats, targets: Floats) -> Floats:
@@ -175,8 +184,10 @@ class GeneralDescent:
             outputs, passed = layers.forward(weights, moved)
             if loss.classes:
                 pull = loss.derivative(outputs, targets, np)
-            else:  # its sign, which nothing underflows
-                pull = np.sign(outputs - targets if loss.name == "square" else -targets * np.ones_like(outputs))
+            elif loss.tail is not None:  # its sign, which nothing underflows
+                pull = -targets * np.ones_like(outputs)
+            else:
+                pull = np.sign(loss.derivative(outputs, targets, np))
             return feature * layers.ascent(moved, pull, weights, passed)
 
         return self._attacker.moved(inputs, ascent)

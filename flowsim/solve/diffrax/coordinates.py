@@ -62,7 +62,8 @@ class Coordinates(Protocol):
         """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(|theta|^2, <theta, theta'>, |theta'|^2) over what is trained"""
+        """(|theta|^2, <theta, theta'>, <theta', -grad L>) over what is trained; without learning rates the last is
+        |theta'|^2"""
 
     def settle(self, state: State) -> State:
         """The state after an accepted step, its invariants restored."""

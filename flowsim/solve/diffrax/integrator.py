@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,9 +54,10 @@ NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
 LAYER = "layer_{}"
 
 
-def _coordinates(problem: Problem, plan: Plan, loss_clock: bool) -> Coordinates:
+def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float], loss_clock: bool) -> Coordinates:
     if problem.network is not None:
-        return Tree(problem.network, Objective(problem.loss, loss_clock, _growth(problem, loss_clock)))
+        objective = Objective(problem.loss, loss_clock, _growth(problem, loss_clock))
+        return Tree(problem.network, objective, problem.network.rates(rates))
     network = _network(problem, loss_clock)
     if problem.upper:
         return Layers(network)
@@ -95,7 +96,7 @@ class DiffraxIntegrator:
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
 
         def stepper(loss_clock: bool) -> Stepper:
-            coordinates = _coordinates(problem, plan, loss_clock)
+            coordinates = _coordinates(problem, plan, flow.rates or {}, loss_clock)
             return Stepper(
                 solver,
                 coordinates,

@@ -28,13 +28,14 @@ class Objective(OfLoss):
 
 @dataclass(frozen=True)
 class Tree:
-    """upper = the trained arrays; there are no neurons.
+    """upper = the trained arrays; there are no neurons. rates: what the velocity of each array is multiplied with.
 
     Implements :class:`flowsim.solve.diffrax.coordinates.Coordinates`.
     """
 
     of: Network
     network: Objective
+    rates: tuple[float, ...]
 
     def start(self, reduced: Reduced) -> State:
         return _state(tuple(map(jnp.asarray, reduced.problem.upper)))
@@ -49,7 +50,8 @@ class Tree:
         data, arrays = constants.data, _arrays(state)
         outputs, pull_back = jax.vjp(lambda trained: self.of.outputs(trained, data.inputs), arrays)
         pull = self.network.pull(outputs, lambda: _square(arrays), data)
-        return _state(pull_back(pull)[0])
+        falling = pull_back(pull)[0]
+        return _state(tuple(rate * array for rate, array in zip(self.rates, falling, strict=True)))
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(units,): each one's error relative to the larger of its sizes before and after."""
@@ -61,8 +63,12 @@ class Tree:
         return self.of.relative(_arrays(error), sizes, jnp)
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
-        where, rate = jax.flatten_util.ravel_pytree(state)[0], jax.flatten_util.ravel_pytree(velocity)[0]
-        return where @ where, where @ rate, rate @ rate
+        where, velocities = _arrays(state), _arrays(velocity)
+        along = sum((jnp.sum(array * moved) for array, moved in zip(where, velocities, strict=True)), jnp.zeros(()))
+        # <theta', -grad L>: by how much the loss falls
+        speeds = zip(self.rates, velocities, strict=True)
+        speed = sum((jnp.sum(moved**2) / rate for rate, moved in speeds if rate), jnp.zeros(()))
+        return _square(where), along, speed
 
     def settle(self, state: State) -> State:
         return state

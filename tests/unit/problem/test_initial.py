@@ -139,3 +139,63 @@ def test_weights_of_size_1e_minus_300_are_numbers_of_their_own(small):
     problem = flowsim.build(small(init__scale=1e-300))
     assert (problem.hidden != 0).all()
     assert (problem.output != 0).all()
+
+
+@pytest.mark.parametrize("width", [6, 40])
+def test_an_orthonormal_start_keeps_lengths(small, width):
+    hidden = flowsim.build(small(init={"shape": "orthonormal", "scale": 0.5}, model__width=width)).hidden
+    gram = hidden @ hidden.T if width <= 12 else hidden.T @ hidden
+    np.testing.assert_allclose(gram, 0.25 * np.eye(len(gram)), atol=1e-15)
+
+
+def test_every_orthonormal_start_is_as_likely_as_its_mirror_image(small):
+    problems = (flowsim.build(small(init={"shape": "orthonormal", "scale": 1.0}, seed=seed)) for seed in range(200))
+    entries = np.array([problem.hidden[0, 0] for problem in problems])
+    # of the first entry of a unit vector in 12 dimensions
+    assert abs((entries > 0).mean() - 0.5) < 5 * 0.5 / 200**0.5
+    assert abs(entries.var() - 1 / 12) < 0.04
+
+
+def test_every_layer_of_an_orthonormal_start_is_orthonormal(small):
+    model = {"kind": "mlp", "widths": [7, 5]}
+    problem = flowsim.build(small(init={"shape": "orthonormal", "scale": 1.0}, model=model))
+    for matrix in (problem.hidden, *problem.upper):
+        gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+        np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-14)
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_an_antisymmetric_start_has_the_output_0(small, balanced):
+    init = {"signs": "antisymmetric", "scale": 0.3, "balanced": balanced}
+    problem = flowsim.build(small(init=init, model={"activation": "tanh", "width": 8, "bias": True}))
+    np.testing.assert_array_equal(whole(problem)[:4], whole(problem)[4:])
+    np.testing.assert_array_equal(problem.output[:4], -problem.output[4:])
+    assert len(set(np.sign(problem.output[:4]))) == 2
+    run = flowsim.run(small(init=init, model__width=8, flow__until={"steps": 1}))
+    np.testing.assert_allclose(run["margin"][0], 0.0, atol=1e-15)
+    assert np.abs(run["margin"][-1]).max() > 1e-8
+
+
+def test_the_neurons_of_every_output_have_twins_among_them(small):
+    classes = {"loss__kind": "cross_entropy", "data__supervision": "cluster", "model__width": 16}
+    problem = flowsim.build(small(init={"signs": "antisymmetric"}, **classes))
+    by_output = problem.hidden.reshape(4, 4, -1)
+    np.testing.assert_array_equal(by_output[:, :2], by_output[:, 2:])
+    signs = problem.output.reshape(4, 4)
+    np.testing.assert_array_equal(signs[:, :2], -signs[:, 2:])
+
+
+def test_an_antisymmetric_start_needs_an_even_number_of_neurons(small):
+    with pytest.raises(flowsim.ScenarioError, match=r"init\.signs: .* an even number of neurons .* there are 7"):
+        flowsim.build(small(init={"signs": "antisymmetric"}, model__width=7))
+
+
+def test_a_dominated_start_has_output_weights_that_many_times_as_large(small):
+    problem = flowsim.build(small(init={"balanced": False, "ratio": 3.0, "scale": 1e-5}))
+    np.testing.assert_allclose(np.abs(problem.output), 3 * np.linalg.norm(problem.hidden, axis=1), rtol=1e-13)
+    with pytest.raises(flowsim.ScenarioError, match=r"init\.ratio: only with balanced = false"):
+        small(init={"ratio": 3.0})
+    with pytest.raises(flowsim.ScenarioError, match=r"init\.ratio: only with model\.output"):
+        small(model={"output": "fixed", "output_weight": 1.0}, init={"balanced": False, "ratio": 2.0})
+    with pytest.raises(flowsim.ScenarioError, match=r"init\.ratio: not for model\.kind"):
+        small(model={"kind": "linear"}, init={"balanced": False, "ratio": 2.0})

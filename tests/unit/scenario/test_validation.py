@@ -73,9 +73,10 @@ def every_key() -> Iterator[tuple[str, str, str]]:
                 if name == "sweep" and key in ("grid", "zip"):
                     continue  # their keys are those of all other sections: tests/sweep/test_plan.py
                 for deeper in models_in(inner.annotation):
-                    above = header if name == "stage" else ""
-                    for deepest in deeper.model_fields:
-                        yield f"{above}[{name}.{key}]\n", f"{place}.{key}", deepest
+                    above, many = header if name == "stage" else "", "tuple[" in str(inner.annotation)
+                    table = f"[[{name}.{key}]]" if many else f"[{name}.{key}]"
+                    for deepest, last in deeper.model_fields.items():
+                        yield f"{above}{table}\n", f"{place}.{key}{'[0]' * many}", last.alias or deepest
 
 
 def test_an_empty_scenario_is_valid_and_every_section_has_defaults():

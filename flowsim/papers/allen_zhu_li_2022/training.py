@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
-from ..evaluate.claim import Claim, register_all
-from ..evaluate.evidence import Evidence, NotApplicable
-from ..evaluate.robustness import network_of
-from ..evaluate.robustness.attacks import Options, Target, attacked
-from ..kinds.streams import stream
-from ..observe import Instant
-from ..observe.kinds.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
-from ..scenario.flow import Attack
-from ..solve import Snapshot
+from ...arrays import Floats
+from ...evaluate.claim import Claim
+from ...evaluate.evidence import Evidence, NotApplicable
+from ...evaluate.robustness import network_of
+from ...evaluate.robustness.attacks import Options, Target, attacked
+from ...kinds.streams import stream
+from ...observe import Instant
+from ...observe.kinds.features import coefficients, dense_mixtures, is_coded, pure_parts, sure_winners
+from ...scenario.flow import Attack
+from ...solve import Snapshot
 
 PAPER = "Allen-Zhu & Li 2022"
 #: What stands for o(1) in errors, and in shares of squared norms.
@@ -310,4 +310,3 @@ CLAIMS = {
         meaning="mean |cos| between neurons after clean and after adversarial training; 0.8 for 1 - o(1)",
     ),
 }
-register_all("allen_zhu_li_2022", CLAIMS)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import UsageError
-from ..evaluate.claim import Claim, register_all
-from ..evaluate.density import measured, perturbations
-from ..evaluate.evidence import Evidence, NotApplicable
-from ..evaluate.robustness import network_of
-from ..evaluate.robustness.evaluation import test_of
-from ..solve import Snapshot
-from .allen_zhu_li_2022 import PAPER, clean_end, robust_end
+from ...errors import UsageError
+from ...evaluate.claim import Claim
+from ...evaluate.density import measured, perturbations
+from ...evaluate.evidence import Evidence, NotApplicable
+from ...evaluate.robustness import network_of
+from ...evaluate.robustness.evaluation import test_of
+from ...solve import Snapshot
+from .training import PAPER, clean_end, robust_end
 
 #: Weight of |y|_1 in Lasso, for perturbations of norm 1; samples whose perturbations are reconstructed.
 PENALTY, SAMPLES = 0.1, 100
@@ -67,4 +67,3 @@ CLAIMS = {
         0.5,
     ),
 }
-register_all("allen_zhu_li_2022", CLAIMS)

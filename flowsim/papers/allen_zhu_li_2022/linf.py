@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.claim import register_all
-from ..evaluate.evidence import Evidence, NotApplicable
-from ..evaluate.robustness import classifier_of
-from ..evaluate.robustness.attacks import Options, Target, attacked
-from ..kinds.streams import stream
-from ..solve import Snapshot
-from .allen_zhu_li_2022 import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end
+from ...evaluate.evidence import Evidence, NotApplicable
+from ...evaluate.robustness import classifier_of
+from ...evaluate.robustness.attacks import Options, Target, attacked
+from ...kinds.streams import stream
+from ...solve import Snapshot
+from .training import ATTACKED, SMALL, STEPS, claim_of, clean_end, end_of_clean_training, robust_end
 
 NORM = "linf"
 #: Models that the lower bound is about; without a threshold, features of the kernel make a linear classifier.
@@ -176,4 +175,3 @@ CLAIMS = {
         unmet=_lower_regime,
     ),
 }
-register_all("allen_zhu_li_2022", CLAIMS)
