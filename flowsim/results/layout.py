@@ -225,7 +225,7 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     variables = _held_out(scenario, problem)
     if getattr(scenario.data, "file", None) is None:
         return xr.Dataset(variables)
-    if not scenario.is_ensemble or scenario.data.kind == "table":
+    if not scenario.is_ensemble or scenario.data.alike:
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
         variables["y"] = _variable(("row", "target")[: problem.label.ndim], problem.label, COORDINATES["label"])
         if len(problem.centers):
