@@ -23,7 +23,7 @@ from .drawing import Drawing
 from .in_memory import Data
 from .inits import Shape
 from .losses import Loss, LossSection
-from .networks.two_layer import TwoLayer
+from .networks import NETWORKS
 from .ordinary import OrdinarySection, Streams
 from .plugins import answering
 from .samples import Samples, Supervision
@@ -67,9 +67,14 @@ class Made:
 def activation_of(name: str, function: Callable[..., Any], **options: Any) -> type[ActivationSection]:
     """function: (z, xp, *, keys) -> (value, derivative) of h = f(<w, x>) at z, or the value alone."""
     made = _made("activation", name, function, 2, options)
-    section = _section(MadeActivation, "activation", made, {*TwoLayer.model_fields, "activation"})
+    section = _section(MadeActivation, "activation", made, _of_networks())
     section.pointwise = not made.keys
     return section
+
+
+def _of_networks() -> set[str]:
+    """The keys that networks of two layers have beside those of their activations."""
+    return {key for kind in NETWORKS.values() if kind.own_outputs for key in kind.model_fields}
 
 
 class MadeActivation(ActivationSection):

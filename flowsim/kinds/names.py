@@ -12,6 +12,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from .registry import Registry
 
+#: What ends the answer to an unknown name of a kind.
+OR_OF_A_PLUGIN = "or what a plugin registers, given by --plugin"
+
 
 def closest(word: str, options: Iterable[str]) -> str | None:
     """The option that was probably meant."""
@@ -40,7 +43,6 @@ class NameOf:
         if not self.registry.named(word):
             options = self.registry.words()
             raise ValueError(
-                f'"{word}" is not allowed; {nearest(word, options)}allowed: {", ".join(options)}; '
-                f"or what a plugin registers, given by --plugin"
+                f'"{word}" is not allowed; {nearest(word, options)}allowed: {", ".join(options)}; {OR_OF_A_PLUGIN}'
             )
         return word

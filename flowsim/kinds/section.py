@@ -74,17 +74,25 @@ def rebuild(*sections: type[Section]) -> None:
     _names.cache_clear()
 
 
+def told_by(sort: str, values: Mapping[str, Any]) -> type[Section] | None:
+    """The section of the registered kind that the tags among these values name; None where it is not registered."""
+    kinds = REGISTRIES[sort]
+    for name in {values.get("kind", ""), values.get("shape", "")} & kinds.keys():
+        variants: tuple[type[Section], ...] = kinds[name].variants()
+        for section in variants:
+            if values[section.TAG] in get_args(section.model_fields[section.TAG].annotation):
+                return section
+    return None
+
+
 def _restored(sort: str, state: dict[Any, Any]) -> Section:
     """The section of a registered kind that has this state."""
-    values = state["__dict__"]
-    kinds = REGISTRIES[sort]
-    for name in (values.get("kind"), values.get("shape")):
-        for section in kinds[name].variants() if name in kinds else ():
-            if values[section.TAG] in get_args(section.model_fields[section.TAG].annotation):
-                found = section.__new__(section)
-                found.__setstate__(state)
-                return found
-    raise LookupError(f"no {sort} of this kind is registered: {values}")
+    section = told_by(sort, state["__dict__"])
+    if section is None:
+        raise LookupError(f"no {sort} of this kind is registered: {state['__dict__']}")
+    found = section.__new__(section)
+    found.__setstate__(state)
+    return found
 
 
 @cache

@@ -90,7 +90,7 @@ class Gathered:
         final |= {name: _nothing(members) for name in NUMERICS}
         known = layout.coordinates(setting)
         fixed = {"cluster_label", "neuron_output", *layout.shared(setting)} | (
-            {"label", "sample_cluster"} if scenario.data.kind == "table" else set()
+            {"label", "sample_cluster"} if scenario.data.alike else set()
         )
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)

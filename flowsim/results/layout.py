@@ -225,7 +225,7 @@ def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     variables = _held_out(scenario, problem)
     if getattr(scenario.data, "file", None) is None:
         return xr.Dataset(variables)
-    if not scenario.is_ensemble or scenario.data.kind == "table":
+    if not scenario.is_ensemble or scenario.data.alike:
         variables["x"] = _variable(("row", "feature"), problem.inputs, "features of the sample")
         variables["y"] = _variable(("row", "target")[: problem.label.ndim], problem.label, COORDINATES["label"])
         if len(problem.centers):
@@ -300,7 +300,9 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=kept_weights,
-        direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
+        direction=dataset["direction"].values
+        if "direction" in dataset
+        else np.zeros((len(kept_weights), neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
         upper=upper_of(dataset),
     )

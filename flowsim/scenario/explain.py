@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from ..errors import Issue
-from ..kinds.names import closest, nearest
+from ..kinds.names import OR_OF_A_PLUGIN, closest, nearest
 from ..kinds.section import Section
+from ..kinds.unions import SORTS
 from .files import missing_files
 from .scenario import Scenario
 from .source import KeyPath, Source, path_of
@@ -140,7 +141,8 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
         yield Problem(path, "is required", tags)
     elif kind == "union_tag_invalid":
         tag = context["discriminator"].strip("'")
-        yield Problem((*path, tag), _not_an_option(context["tag"], _quoted_words(context["expected_tags"])))
+        wrong = _not_an_option(context["tag"], _quoted_words(context["expected_tags"]))
+        yield Problem((*path, tag), f"{wrong}; {OR_OF_A_PLUGIN}" if location[0] in SORTS else wrong)
     elif kind == "union_tag_not_found":
         yield Problem((*path, context["discriminator"].strip("'")), "must be a string")
     elif kind == "literal_error":

@@ -10,7 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, PrivateAttr, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic_core import PydanticUndefined
 
 from ..errors import Issue, ScenarioError, UsageError
 from ..kinds.activations import ACTIVATIONS
@@ -20,7 +21,7 @@ from ..kinds.losses import LossSection
 from ..kinds.network import Handed
 from ..kinds.networks import NetworkSection
 from ..kinds.plugins import load_installed
-from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse
+from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse, told_by
 from ..kinds.stop import STOPS
 from ..kinds.unions import SORTS, annotation
 from ..markup import folded, table
@@ -56,6 +57,8 @@ SHOWN = {
 
 class Scenario(Section):
     """What the user asked for. Build one from a file with :func:`flowsim.load`, or from a mapping of sections."""
+
+    model_config = ConfigDict(defer_build=True)  # until `join`
 
     title: str = Field("", description="a line for plots and reports")
     seed: Seed | Annotated[tuple[Seed, ...], Field(min_length=1), as_tuple] = Field(
@@ -143,7 +146,7 @@ class Scenario(Section):
     @property
     def merge(self) -> bool:
         """Whether equal samples may be merged: no flow draws batches among single ones."""
-        return all(flow.merge and flow.method != "sgd" for _, flow in self.flows())
+        return all(flow.merge and flow.batch is None and not flow.label_noise for _, flow in self.flows())
 
     @property
     def is_ensemble(self) -> bool:
@@ -379,14 +382,13 @@ def _keys(sections: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def join() -> None:
     """Let the sections be of the kinds that are registered now, those of plugins among them."""
-    for name in SORTS:
+    for name, registry in SORTS.items():
         tag, default = DEFAULT_TAGS[name]
-        outer = {"kind": TWO_LAYER} if name == "model" else {}
-        discriminator = next(iter({**outer, tag: default}))
-        field, kinds = Scenario.model_fields[name], annotation(name)
-        field.annotation, field.discriminator = kinds, discriminator
-        one_of_them: Any = Annotated[kinds, Field(discriminator=discriminator)]
-        field.default = TypeAdapter(one_of_them).validate_python({**outer, tag: default})
+        tags = {"kind": TWO_LAYER, tag: default} if name == "model" else {tag: default}
+        field, section = Scenario.model_fields[name], told_by(registry.sort, tags)
+        field.annotation, field.discriminator = annotation(name), next(iter(tags))
+        # without its default kind, a section has to be given
+        field.default = section.model_validate(tags) if section is not None else PydanticUndefined
     Scenario.model_rebuild(force=True)
 
 

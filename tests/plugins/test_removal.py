@@ -8,10 +8,24 @@ from pathlib import Path
 import pytest
 from support.removed import A_RUN, ALL_OF_IT, PACKAGE, copy_without, python
 
+
+def scenarios_with(words: str) -> list[str]:
+    """The shipped scenarios whose text has these words."""
+    root = PACKAGE.parent
+    found = sorted(file for file in (root / "scenarios").rglob("*.toml") if words in file.read_text(encoding="utf-8"))
+    assert found, f"no scenario says {words}"
+    return [str(file.relative_to(root)) for file in found]
+
+
 #: sort -> files of one of its kinds, and how the names that go with them begin
 GONE = {
     "observable": (["flowsim/observe/kinds/balance.py"], "balance_drift"),
     "stop condition": (["flowsim/kinds/stops/kkt.py"], "kkt"),
+    "activation": (["flowsim/kinds/activations/tanh.py", *scenarios_with('activation = "tanh"')], "tanh"),
+    "network": (["flowsim/kinds/networks/ntk_features.py", *scenarios_with('kind = "ntk_features"')], "ntk_features"),
+    "data": (["flowsim/kinds/data/xor.py", *scenarios_with('kind = "xor"')], "xor"),
+    "loss": (["flowsim/kinds/losses/exponential.py", *scenarios_with('kind = "exponential"')], "exponential"),
+    "init": (["flowsim/kinds/inits/nudged.py", *scenarios_with('shape = "nudged"')], "nudged"),
     "claim": (["flowsim/papers/li_2025.py", "scenarios/li_2025"], "li_2025."),
 }
 

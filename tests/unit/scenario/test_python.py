@@ -46,7 +46,7 @@ def test_all_that_is_wrong_is_said_at_once_and_of_python():
     assert sorted(found) == [
         "Scenario: data.noise: give exactly one: total (covariance total^2/dimension I) or per_coordinate "
         "(per_coordinate^2 I)",
-        'Scenario: init.scael: unknown key; did you mean "scale"? allowed: balanced, scale, shape, signs',
+        'Scenario: init.scael: unknown key; did you mean "scale"? allowed: balanced, ratio, scale, shape, signs',
         "Scenario: model.width: 0 is not allowed; it should be greater than or equal to 1",
     ]
     assert messages(lambda: flowsim.Scenario(seed=-1))[0].startswith("Scenario: seed: -1 is not allowed")
