@@ -47,15 +47,12 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
-<<<<<<< HEAD
     yield from _broken_optimizers(scenario)
-=======
     if scenario.init.of_products and not scenario.model.is_product:
         only = (
             f'"{scenario.init.shape}" is not for model.kind = "{scenario.model.kind}", which is no product of matrices'
         )
         yield Broken("init.shape", only, ("model.kind",))
->>>>>>> efe771427bbd05a910bf6ba1ef4d1072e2280e8f
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)
