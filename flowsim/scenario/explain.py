@@ -134,7 +134,7 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     tags = _tags_at(location[:-1], path[:-1])
     if kind == "extra_forbidden":
         owners = _owners(location)
-        yield Problem(path, f"only with {owners}" if owners else _unknown_key(location), tags)
+        yield Problem(path, f"only with {owners}", tags) if owners else Problem(path, _unknown_key(location))
     elif kind == "missing":
         yield Problem(path, "is required", tags)
     elif kind == "union_tag_invalid":
