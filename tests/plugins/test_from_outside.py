@@ -46,7 +46,7 @@ scale = 0.1
 kind = "huber"
 delta = 0.5
 [flow]
-until = { time = 30.0, norm = 1.2 }
+until = { time = 30.0, norm = 0.4 }
 [observe]
 times = 10
 variables = ["loss", "test_loss", "participation"]
@@ -130,8 +130,8 @@ def test_what_they_compute_is_what_their_formulas_say(folder):
     assert float(tree["loss"][-1]) == pytest.approx(huber, rel=1e-10)
     assert np.allclose(case.problem.hidden @ case.problem.hidden.T, 0.01 * np.eye(4))
     assert case.problem.test is not None
-    assert "reached norm 1.2 at time" in tree.attrs["status_cause"]
-    assert np.linalg.norm(weights.hidden) >= 1.2
+    assert "reached norm 0.4 at time" in tree.attrs["status_cause"]
+    assert np.linalg.norm(weights.hidden) >= 0.4
     assert tree["claims/verdict"].values.tolist() == ["holds"]
     scenario = flowsim.Scenario(flowsim.loads(NEURONS).to_dict())
     assert flowsim.run(scenario).to_dataset().equals(tree.to_dataset())
