@@ -47,6 +47,11 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
+    if scenario.init.of_products and not scenario.model.is_product:
+        only = (
+            f'"{scenario.init.shape}" is not for model.kind = "{scenario.model.kind}", which is no product of matrices'
+        )
+        yield Broken("init.shape", only, ("model.kind",))
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)
@@ -187,10 +192,14 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
     if init.around_centers:
-        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        others = _or(
+            name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
+        )
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     if not init.drawn and not scenario.model.takes_weights:
-        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        others = _or(
+            name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
+        )
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
         if asked and not (key == "claims" and not _layered(scenario.model)):

@@ -24,6 +24,7 @@ class NetworkSection(Section):
     shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
     ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
     takes_weights: whether it may start from weights that [init] takes from outside.
+    is_product: whether it is a product of matrices times x; starts that are for such products then move them.
     hidden_widths: of a network of several layers, the neurons of all but the output layer.
     """
 
@@ -33,6 +34,7 @@ class NetworkSection(Section):
     gated: ClassVar[bool] = False
     ordinary: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
+    is_product: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it

@@ -9,6 +9,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import flowsim
+from flowsim.kinds.data import DATA
+from flowsim.kinds.networks import NETWORKS
 from flowsim.errors import Issue
 from flowsim.observe import OBSERVABLES
 from flowsim.scenario.explain import nearest
@@ -293,6 +295,12 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
     assert message in issue.message
 
 
+def having(kinds, key):
+    names = [f'"{name}"' for name, kind in kinds.items() if key in kind.model_fields]
+    assert len(names) > 1
+    return f"only with kind = {' or '.join(names)}"
+
+
 @pytest.mark.parametrize(
     ("text", "key", "variants"),
     [
@@ -303,22 +311,22 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
         (
             '[data]\nkind = "table"\npath = "x.csv"\nsamples = 4',
             "data.samples",
-            'only with kind = "gaussian_mixture" or "xor" or "sparse_coding" or "digits"',
+            having(DATA, "samples"),
         ),
         ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
-        ("[model]\ndepth = 3", "model.depth", 'only with kind = "mlp"'),
+        ("[model]\ndepth = 3", "model.depth", having(NETWORKS, "depth")),
         ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer"'),
         (
             '[model]\nkind = "linear"\nwidth = 3',
             "model.width",
-            'only with kind = "two_layer" or "mlp" or "symmetric_relu" or "ntk_features"',
+            having(NETWORKS, "width"),
         ),
         ('[model]\nkind = "linear"\noutput = "fixed"', "model.output", 'only with kind = "two_layer"'),
         ('[data]\nlaw = "uniform"', "data.law", 'only with kind = "xor"'),
         (
             '[data]\nkind = "digits"\ndimension = 64',
             "data.dimension",
-            'only with kind = "gaussian_mixture" or "xor" or "sparse_coding"',
+            having(DATA, "dimension"),
         ),
         ('[data]\nkind = "xor"\npositive = 2', "data.positive", 'only with kind = "gaussian_mixture"'),
     ],
