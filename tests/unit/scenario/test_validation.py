@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import flowsim
+from flowsim.errors import Issue
 from flowsim.kinds.data import DATA
 from flowsim.kinds.networks import NETWORKS
-from flowsim.errors import Issue
 from flowsim.observe import OBSERVABLES
 from flowsim.scenario.explain import nearest
 from flowsim.scenario.scenario import DEFAULT_TAGS
