@@ -18,6 +18,8 @@ from .network import UNITS, Leaf, Network
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: Operations at which a gradient may jump, as JAX writes them.
+KINKS = re.compile(r" (max|min|abs|sign|clamp|select_n|select_and_scatter_add|reduce_window_max)\b")
 #: What the only array of a tree is called that is nothing but an array.
 ALONE = "params"
 
@@ -72,12 +74,13 @@ def network_of(
         return jax.tree.unflatten(structure, whole)
 
     few = jax.ShapeDtypeStruct((2, *input_shape), float)
-    found = getattr(jax.eval_shape(lambda trained, x: function(tree(trained), x), arrays, few), "shape", None)
+    traced, found = jax.make_jaxpr(lambda trained, x: function(tree(trained), x), return_shape=True)(arrays, few)
+    found = getattr(found, "shape", None)
     if found is None or len(found) not in (1, 2) or found[0] != 2:
         wanted = "(n,), or (n, k) of several outputs"
         raise UsageError(f"{name}: gives {_told(found)} for x of shape {(2, *input_shape)}; expected {wanted}")
     count = 1 if len(found) == 1 else found[1]
-    return Network(name, function, leaves, tree, input_shape, count, degree), arrays
+    return Network(name, function, leaves, tree, input_shape, count, degree, not KINKS.search(str(traced))), arrays
 
 
 @in_float64

@@ -300,7 +300,9 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
         },
         numerics={name: tree[f"numerics/{name}"].to_numpy() for name in NUMERICS},
         kept_weights=kept_weights,
-        direction=dataset["direction"].values if "direction" in dataset else np.zeros((0, neurons, features)),
+        direction=dataset["direction"].values
+        if "direction" in dataset
+        else np.zeros((len(kept_weights), neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
         upper=upper_of(dataset),
     )

@@ -15,6 +15,7 @@ from ..observe import OBSERVABLES
 from ..problem import Data
 from ..results.layout import COORDINATES, WEIGHTS
 from ..scenario import Scenario
+from ..scenario.flow import OF_OPTIMIZERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,20 +24,7 @@ if TYPE_CHECKING:
 
 #: The keys of [flow] and of [observe] that may be given by their names.
 OF_FLOW = frozenset(
-    (
-        "method",
-        "step",
-        "batch",
-        "iterations",
-        "solver",
-        "clock",
-        "rtol",
-        "wall_time",
-        "merge",
-        "momentum",
-        "nesterov",
-        "rates",
-    )
+    ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", "rates", *OF_OPTIMIZERS)
 )
 OF_OBSERVE = frozenset(
     ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")

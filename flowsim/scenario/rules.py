@@ -12,7 +12,7 @@ from ..kinds.losses import LOSSES
 from ..kinds.section import Broken
 from ..kinds.stop import STOPS, Watched
 from .evaluate import OF_OUTPUTS
-from .flow import Stage
+from .flow import ADAM, Stage
 
 if TYPE_CHECKING:
     from ..kinds.networks import NetworkSection
@@ -47,6 +47,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
+    yield from _broken_optimizers(scenario)
     if scenario.init.of_products and not scenario.model.is_product:
         only = (
             f'"{scenario.init.shape}" is not for model.kind = "{scenario.model.kind}", which is no product of matrices'
@@ -239,6 +240,23 @@ def _broken_by_layers(scenario: Scenario, model: NetworkSection, given: str) -> 
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
     if scenario.is_ensemble:
         yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
+
+def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
+    """Which networks know which descent."""
+    ordinary, reads = scenario.model.ordinary, ("model.kind",)
+    for key, flow in scenario.flows():
+        if ordinary:
+            if flow.fresh:
+                yield Broken(f"{key}.fresh", f'not for model.kind = "{scenario.model.kind}"', reads)
+            if flow.label_noise and not scenario.loss.of_any_target:
+                only = f'not with loss.kind = "{scenario.loss.kind}", whose targets are labels'
+                yield Broken(f"{key}.label_noise", only, ("loss.kind",))
+            continue
+        only = "only for networks that are functions, as flowsim.flow takes them"
+        if flow.method in ADAM:
+            yield Broken(f"{key}.method", f'"{flow.method}" is {only}', reads)
+        yield from (Broken(f"{key}.{name}", only, reads) for name in sorted(flow.of_optimizers) if flow.descends)
 
 
 def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
