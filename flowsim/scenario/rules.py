@@ -322,7 +322,7 @@ def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(key, only, ("loss.kind",))
         model = scenario.model
         if model.formulas.degree is None and "activation" in type(model).model_fields:
-            none = f"needs a homogeneous network, and {model.activation} makes none"
+            none = f"needs a homogeneous network, and {model.formulas.name} makes none"
             yield Broken(key, none, ("model.activation",))
         if model.common_threshold is not None:
             none = f'needs a homogeneous network, and model.kind = "{model.kind}" is none'
