@@ -35,7 +35,6 @@ class OrdinarySection(NetworkSection):
 
     neurons: ClassVar[int] = 0
     bias: ClassVar[bool] = False
-    activation: ClassVar[str] = "none"
     output: ClassVar[str] = "trained"
     output_weight: ClassVar[None] = None
 

@@ -16,7 +16,7 @@ from ..section import Section
 from ..threshold import Threshold
 
 #: The kinds whose files stand first where they are listed.
-ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "function")
+ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "dense", "function")
 
 
 class NetworkSection(Section):

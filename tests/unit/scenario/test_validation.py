@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import flowsim
+from flowsim.errors import Issue
 from flowsim.kinds.data import DATA
 from flowsim.kinds.networks import NETWORKS
-from flowsim.errors import Issue
 from flowsim.observe import OBSERVABLES
 from flowsim.scenario.explain import nearest
 from flowsim.scenario.scenario import DEFAULT_TAGS
@@ -64,7 +64,7 @@ def every_key() -> Iterator[tuple[str, str, str]]:
             place, header = (f"{name}[0]", f"[[{name}]]\n") if name == "stage" else (name, f"[{name}]\n")
             if name in DEFAULT_TAGS:
                 tag = DEFAULT_TAGS[name][0]
-                tag = tag if tag in model.model_fields and model.__name__ != "Mlp" else "kind"
+                tag = tag if tag in model.model_fields and model.__name__ not in ("Mlp", "Dense") else "kind"
                 header += f'{tag} = "{get_args(model.model_fields[tag].annotation)[0]}"\n'
             if "path" in model.model_fields:
                 header += 'path = "x.csv"\n'
