@@ -29,6 +29,10 @@ class Regression(DataSection):
     test: Test = None
 
     @property
+    def real_targets(self) -> bool:
+        return True
+
+    @property
     def features(self) -> int:
         """Numbers in one input."""
         raise NotImplementedError

@@ -172,6 +172,13 @@ def _broken_supervision(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("loss.kind", wrong, ("data.supervision",))
     if classes and not by_cluster and not scenario.model.ordinary:
         yield Broken("loss.kind", f'"{scenario.loss.kind}" is for data.supervision = "cluster"', ("data.supervision",))
+    if scenario.data.real_targets and not classes and not scenario.loss.of_any_target:
+        free = _or(name for name, loss in LOSSES.items() if loss.of_any_target)
+        wrong = f'"{scenario.loss.kind}" is for labels +1/-1, and data.kind = "{scenario.data.kind}" has real targets'
+        yield Broken("loss.kind", f"{wrong}; use {free}", ("data.kind",))
+    if scenario.data.target_entries > 1 and not scenario.model.ordinary:
+        several = f"has one output, and targets have {scenario.data.target_entries} entries"
+        yield Broken("model.kind", f'"{scenario.model.kind}" {several}', ("data", "model"))
     if classes and isinstance(scenario.init, Shape) and scenario.init.by_sign:
         yield Broken("init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",))
     clusters = scenario.data.clusters

@@ -38,7 +38,9 @@ class InContextRegression(Regression):
     def _broken(self) -> Iterator[Broken]:
         yield from broken_test(self)
         if self.variances is not None and len(self.variances) != self.dimension:
-            yield Broken("variances", f"are {len(self.variances)} numbers for {self.dimension} entries", ("dimension",))
+            yield Broken(
+                "variances", f"has {len(self.variances)} numbers, x has {self.dimension} entries", ("dimension",)
+            )
 
     def taught(
         self, teacher: np.random.Generator, generator: np.random.Generator, count: int

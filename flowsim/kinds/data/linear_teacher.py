@@ -29,6 +29,10 @@ class LinearTeacher(Regression):
     def features(self) -> int:
         return self.dimension
 
+    @property
+    def target_entries(self) -> int:
+        return self.outputs
+
     @model_validator(mode="after")
     def _rules(self) -> LinearTeacher:
         refuse(self._broken())
@@ -37,8 +41,10 @@ class LinearTeacher(Regression):
     def _broken(self) -> Iterator[Broken]:
         yield from broken_test(self)
         if len(self.strengths) > min(self.dimension, self.outputs):
-            most = f"a map from {self.dimension} features to {self.outputs} outputs has at most"
-            yield Broken("strengths", f"{most} {min(self.dimension, self.outputs)}", ("dimension", "outputs"))
+            wrong = (
+                f"{len(self.strengths)} singular values of a matrix of {self.outputs} rows and {self.dimension} columns"
+            )
+            yield Broken("strengths", wrong, ("dimension", "outputs"))
         held_out = self.test.samples if self.test is not None else None
         for key, count in (("samples", self.samples), ("test.samples", held_out)):
             if self.whitened and count is not None and count < self.dimension:

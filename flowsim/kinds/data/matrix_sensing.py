@@ -43,7 +43,9 @@ class MatrixSensing(Regression):
     def _broken(self) -> Iterator[Broken]:
         yield from broken_test(self)
         if len(self.strengths) > self.size:
-            yield Broken("strengths", f"a matrix of {self.size} rows has at most {self.size}", ("size",))
+            yield Broken(
+                "strengths", f"{len(self.strengths)} singular values of a matrix of {self.size} rows", ("size",)
+            )
         held_out = self.test.samples if self.test is not None else None
         for key, count in (("samples", self.samples), ("test.samples", held_out)):
             if self.measurements == "entries" and count is not None and count > self.features:

@@ -40,10 +40,14 @@ class Points(DataSection):
     def _broken(self) -> Iterator[Broken]:
         yield from broken_test(self)
         if len(self.y) != len(self.x):
-            yield Broken("y", f"has {len(self.y)} targets for {len(self.x)} samples", ("x",))
+            yield Broken("y", f"has {len(self.y)} targets, x has {len(self.x)} samples", ("x",))
         for index, row in enumerate(self.x):
             if len(row) != len(self.x[0]):
                 yield Broken(f"x[{index}]", f"has {len(row)} features, the first sample has {len(self.x[0])}", ("x",))
+
+    @property
+    def real_targets(self) -> bool:
+        return not set(self.y) <= {-1.0, 1.0}
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
         return with_targets(np.array(self.x), np.array(self.y))

@@ -91,8 +91,8 @@ def test_it_flows_as_the_same_function_from_python_does():
         hidden = jnp.tanh(np.sqrt(10 / 3) * x @ params["layer_1"].T)
         return 2.0 / np.sqrt(6) * jnp.tanh(hidden @ params["layer_2"].T) @ params["layer_3"].T
 
-    other = flowsim.flow(apply, start, X, Y, until={"time": 2.0}, times=3)
-    np.testing.assert_allclose(kept["loss"], other["loss"], rtol=1e-9)
+    other = flowsim.flow(apply, start, X, Y, until={"time": 2.0}, times=3, rtol=1e-6)
+    np.testing.assert_allclose(kept["loss"], other["loss"], rtol=20e-6)
 
 
 def test_with_homogeneous_neurons_a_factor_of_the_output_is_another_scale_and_speed():
