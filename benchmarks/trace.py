@@ -3,8 +3,8 @@
     python benchmarks/trace.py [--package FOLDER]
 
 A change of folder is a call from a function in one folder of the package to one in another, counted once for each pair of
-functions, however often it is made; files are those of which any function was called. FOLDER holds another version of the
-package, to be compared with.
+functions, however often it is made; files are those of which any function was called. A first run, which imports what it
+needs, is not traced. FOLDER holds another version of the package, to be compared with.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ def main() -> None:
             calls.add((caller.f_code, frame.f_code))
 
     with tempfile.TemporaryDirectory() as folder:
-        result, page = f"{folder}/run.nc", f"{folder}/report.html"
-        sys.setprofile(note)
-        try:
-            flowsim(["run", str(root / "scenarios" / "quickstart.toml"), "-o", result])
-            flowsim(["report", result, "-o", page])
-        finally:
-            sys.setprofile(None)
+        for profile in (None, note):
+            result, page = f"{folder}/run_{profile is note}.nc", f"{folder}/report_{profile is note}.html"
+            sys.setprofile(profile)
+            try:
+                flowsim(["run", str(root / "scenarios" / "quickstart.toml"), "-o", result])
+                flowsim(["report", result, "-o", page])
+            finally:
+                sys.setprofile(None)
     between = ((_folder(one, package), _folder(other, package)) for one, other in calls)
     changes = Counter((one, other) for one, other in between if one != other)
     print(f"{changes.total()} changes of folder, {len(files)} files")

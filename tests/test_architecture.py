@@ -38,7 +38,7 @@ ORDER = [
 #: The doors: they open onto everything, and what lies behind is loaded on the first step through.
 DOORS = {"__init__", "__main__", "_accessor", "register"}
 #: JAX and what is built on it.
-JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax"}
+JAX = {"jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax", "optax"}
 
 
 def part_of(module: str) -> str:
@@ -111,6 +111,7 @@ def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
 #: Where JAX may be imported: the engine, trees of arrays, and derivatives of networks, for the observables that need them.
 MAY_IMPORT_JAX = (
     PACKAGE / "solve" / "diffrax",
+    PACKAGE / "solve" / "optax",
     PACKAGE / "kinds" / "trees.py",
     PACKAGE / "observe" / "derivatives.py",
 )

@@ -39,6 +39,7 @@ class Network:
     """function: (params, x) -> outputs, in JAX: x (n, *input_shape), outputs (n,), or (n, k). count: k.
 
     tree: from the trained arrays, in the order of `leaves`, to params. degree: L of f(c params) = c^L f(params), or None.
+    smooth: whether the function takes no maxima, absolute values or cases, at which its gradient may jump.
     Compiled code is shared by all that use the same object.
     """
 
@@ -49,6 +50,7 @@ class Network:
     input_shape: tuple[int, ...]
     count: int
     degree: float | None = None
+    smooth: bool = True
 
     def apply(self, params: Any, inputs: Array) -> Array:
         """(n,), or (n, k) of several outputs, for inputs (n, d) whose features are those of `input_shape`, in order."""

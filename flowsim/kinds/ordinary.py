@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from math import prod
 from typing import Any, ClassVar
@@ -35,7 +35,6 @@ class OrdinarySection(NetworkSection):
 
     neurons: ClassVar[int] = 0
     bias: ClassVar[bool] = False
-    activation: ClassVar[str] = "none"
     output: ClassVar[str] = "trained"
     output_weight: ClassVar[None] = None
 
@@ -55,17 +54,25 @@ class OrdinarySection(NetworkSection):
             for name, shape in self.shapes(features, outputs).items()
         }
 
+    def misfits(self, features: int, outputs: int) -> Iterator[tuple[str, str]]:
+        """Key and message of what does not go with data of so many features and targets of so many entries."""
+        yield from ()
+
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         from .trees import arrays_of  # with JAX, which other networks do without
 
         init = scenario.init
         assert isinstance(init, Shape), "rules refuse other starts"
         sizes = samples.inputs.shape[1], _outputs(scenario.loss.formulas, samples)
+        if wrong := list(self.misfits(*sizes)):
+            raise scenario.error(*wrong)
         network, _ = _network_of(self, init, *sizes)
 
         def start(seed: int) -> tuple[Floats, ...]:
-            tree = self.start(init, partial(stream, seed), *sizes)
-            return tuple(init.scale * array for array in arrays_of(network, tree))
+            arrays: Sequence[Floats] = arrays_of(network, self.start(init, partial(stream, seed), *sizes))
+            if self.is_product:
+                arrays = init.product(arrays, samples)
+            return tuple(init.scale * array for array in arrays)
 
         return Handed(network, start, {})
 

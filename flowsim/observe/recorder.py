@@ -384,10 +384,13 @@ class Recorder:
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end
         stride = _stride(self.scenario)
+        # without neurons a result has no directions
+        shape = (len(kept.kept_weights), *self.setting.problem.hidden_direction.shape)
+        direction = kept.direction.reshape(shape)
         for place, index in enumerate(kept.kept_weights):
             if index < end and index % stride == 0:
                 layers = (layer[place] for layer in kept.upper)
-                self._weights[index] = (kept.direction[place], kept.bias[place], *layers)
+                self._weights[index] = (direction[place], kept.bias[place], *layers)
 
 
 def _quantiles(values: Floats, setting: Setting) -> Floats:

@@ -15,6 +15,7 @@ from ..observe import OBSERVABLES
 from ..problem import Data
 from ..results.layout import COORDINATES, WEIGHTS
 from ..scenario import Scenario
+from ..scenario.flow import OF_OPTIMIZERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,20 +24,7 @@ if TYPE_CHECKING:
 
 #: The keys of [flow] and of [observe] that may be given by their names.
 OF_FLOW = frozenset(
-    (
-        "method",
-        "step",
-        "batch",
-        "iterations",
-        "solver",
-        "clock",
-        "rtol",
-        "wall_time",
-        "merge",
-        "momentum",
-        "nesterov",
-        "rates",
-    )
+    ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", "rates", *OF_OPTIMIZERS)
 )
 OF_OBSERVE = frozenset(
     ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")
@@ -102,13 +90,13 @@ def asked(
     keys: Mapping[str, Any],
 ) -> Scenario:
     """The scenario that the arguments of :func:`flow` make, with the network."""
-    from ..kinds.trees import arrays_of, network_of
+    from ..kinds.trees import arrays_of, network_of, over_samples
 
     seeds = [seed] if isinstance(seed, int) else [int(one) for one in seed]
     x = np.asarray(x, dtype=float)
     start = params if callable(params) and not _is_module(params) else lambda seed: params
     if apply is None:
-        apply, name = _each, type(params).__name__
+        apply, name = over_samples, type(params).__name__
     else:
         name = getattr(apply, "__qualname__", type(apply).__name__)
     taken = {*COORDINATES, *WEIGHTS, *OBSERVABLES, *observe}
@@ -168,10 +156,3 @@ def _is_module(params: Any) -> bool:
     from ..kinds.trees import is_leaf
 
     return not is_leaf(params)
-
-
-def _each(module: Any, x: Any) -> Any:
-    """The outputs of a module that takes a single x."""
-    from ..kinds.trees import over_samples
-
-    return over_samples(module, x)

@@ -58,8 +58,11 @@ def evaluations(scenario: Scenario) -> float:
 
 
 def _seconds(prepared: Prepared) -> float:
-    """Of an evaluation: its two matrix products are tried, with as many samples as is quick."""
+    """Of an evaluation: its two matrix products are tried, with as many samples as is quick. Ordinary networks, whose
+    functions may hold anything, are reckoned by what is beside the products."""
     inputs, direction = prepared.reduced.inputs, prepared.reduced.direction
+    if not direction.size:
+        return BESIDE
     rows = max(min(len(inputs), MEASURED // (4 * direction.size)), 1)
     few, found = inputs[:rows], np.inf
     with blas_threads(prepared.reduced.operations):

@@ -127,13 +127,11 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     context = detail.get("ctx", {})
     path = _written_path(location, raw, keep_last=kind in ("missing", "extra_forbidden"))
     if kind == "rules":
+        tags = _tags_at(location, path)
         for key, message, reads in context["broken"]:
-            yield Problem((*path, *path_of(key)), message, frozenset((*path, *path_of(read)) for read in reads))
+            yield Problem((*path, *path_of(key)), message, tags | {(*path, *path_of(read)) for read in reads})
         return
-    chosen, _ = _sections_at(location[:-1])
-    tags = frozenset(
-        (*path[:-1], tag) for section in chosen for tag in {_tag_of(section)[0], "kind"} & section.model_fields.keys()
-    )
+    tags = _tags_at(location[:-1], path[:-1])
     if kind == "extra_forbidden":
         owners = _owners(location)
         yield Problem(path, f"only with {owners}", tags) if owners else Problem(path, _unknown_key(location))
@@ -156,6 +154,14 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     else:
         message = _lower(detail["msg"]).replace("input should", "it should").replace("valid tuple", "valid array")
         yield Problem(path, f"{_show(given)} is not allowed; {message}")
+
+
+def _tags_at(location: KeyPath, path: KeyPath) -> frozenset[KeyPath]:
+    """The keys that tell which section stands at a location, written at a path."""
+    chosen, _ = _sections_at(location)
+    return frozenset(
+        (*path, tag) for section in chosen for tag in {_tag_of(section)[0], "kind"} & section.model_fields.keys()
+    )
 
 
 def _written_path(location: KeyPath, raw: Any, keep_last: bool) -> KeyPath:

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic.fields import FieldInfo
 
-from ..kinds.section import Broken, Count, NonNegative, Positive, Section, rebuild, refuse
+from ..kinds.section import Broken, Count, Fraction, NonNegative, Positive, Section, as_tuple, rebuild, refuse
 from ..kinds.stop import STOPS, Watched
+
+Below1 = Annotated[float, Field(ge=0, lt=1)]
 
 #: A time that is this much of a step beyond an iteration is at that iteration.
 AT_ITERATION = 1e-6
+#: Methods that know iterations and no time between them; of these, those of ordinary networks alone.
+DESCENTS = ("gradient_descent", "sgd", "adam", "adamw")
+ADAM = ("adam", "adamw")
 #: The keys that belong to the flow alone, with the values that ask for nothing.
 OF_THE_FLOW = {
     "engine": "auto",
@@ -22,6 +27,8 @@ OF_THE_FLOW = {
     "clock": "auto",
     "rtol": None,
 }
+#: The keys that belong to the optimisers of ordinary networks.
+OF_OPTIMIZERS = ("momentum", "nesterov", "weight_decay", "label_noise", "schedule", "betas", "epsilon")
 
 
 class Until(Section):
@@ -96,14 +103,46 @@ class Attack(Section):
         return 1 if self.kind == "fgm" else self.steps or 10
 
 
+class Schedule(Section):
+    """By what the step is multiplied as iterations go on; time is step x iteration all the same."""
+
+    kind: Literal["constant", "cosine", "linear"] = Field(
+        "constant", description='"cosine" and "linear" fall to `final` at the last iteration'
+    )
+    warmup: Annotated[int, Field(ge=0)] = Field(0, description="iterations in which the step first rises to its size")
+    final: Fraction = Field(0.0, description="part of the step that is left at the last iteration")
+
+
 class Flow(Section):
-    method: Literal["gradient_flow", "gradient_descent", "sgd"] = Field(
+    method: Literal["gradient_flow", "gradient_descent", "sgd", "adam", "adamw"] = Field(
         "gradient_flow",
         description="d theta/dt = -grad L(theta); or theta <- theta - step grad L(theta), with the gradient over all "
-        "samples or over batches of them",
+        "samples or over batches of them; or an optimiser of ordinary networks, over either",
     )
     step: Positive | None = Field(None, description="step size of descent; its time is step x iteration")
-    batch: Count | None = Field(None, description="samples that an iteration of sgd sees")
+    batch: Count | None = Field(None, description="samples that an iteration of sgd, adam or adamw sees")
+    momentum: Below1 | None = Field(
+        None, description="of gradient_descent and sgd of ordinary networks: part of the last update that is kept"
+    )
+    nesterov: bool | None = Field(None, description="whether momentum is Nesterov's")
+    betas: Annotated[tuple[Below1, Below1], as_tuple] | None = Field(
+        None,
+        description="of adam and adamw: how much is kept of the means of gradients and of their squares; [0.9, 0.999] "
+        "unless given",
+    )
+    epsilon: NonNegative | None = Field(
+        None, description="of adam and adamw: added to the root of the mean square; 1e-8 unless given"
+    )
+    weight_decay: NonNegative | None = Field(
+        None,
+        description="of descent of ordinary networks: times the weights, added to the gradient; with adamw, to the update",
+    )
+    schedule: Schedule | None = Field(None, description="of descent of ordinary networks: how the step changes")
+    label_noise: NonNegative | None = Field(
+        None,
+        description="of descent of ordinary networks with the square loss: every gradient sees its targets plus or minus "
+        "this, with signs drawn anew",
+    )
     fresh: bool = Field(
         False,
         description="of sgd: every batch is drawn anew from the distribution of the data, as if there were no end of "
@@ -163,7 +202,7 @@ class Flow(Section):
     def _end_of_descent(cls, raw: Any) -> Any:
         """Give descent its last instant as until.time, a whole number of steps: that of `iterations`, or of the first one
         at or past the time asked for, whichever is earlier."""
-        if not (isinstance(raw, dict) and raw.get("method") in ("gradient_descent", "sgd")):
+        if not (isinstance(raw, dict) and raw.get("method") in DESCENTS):
             return raw
         step, iterations, until = raw.get("step"), raw.get("iterations"), raw.get("until", {})
         time = until.get("time") if isinstance(until, dict) else None
@@ -186,6 +225,8 @@ class Flow(Section):
                 yield Broken(key, 'only with method = "gradient_descent" or "sgd"', ("method",))
         if self.fresh:
             yield Broken("fresh", 'only with method = "sgd"', ("method",))
+        for key in self.of_optimizers:
+            yield Broken(key, "only for descent of ordinary networks", ("method",))
 
     def _broken_descent(self) -> Iterator[Broken]:
         descent = f'method = "{self.method}"'
@@ -193,8 +234,9 @@ class Flow(Section):
             yield Broken("step", f"required with {descent}", ("method",))
         if self.method == "sgd" and self.batch is None:
             yield Broken("batch", f"required with {descent}", ("method",))
-        if self.method != "sgd" and self.batch is not None:
+        if self.method == "gradient_descent" and self.batch is not None:
             yield Broken("batch", 'only with method = "sgd"', ("method",))
+        yield from self._broken_optimizer()
         if self.method != "sgd" and self.fresh:
             yield Broken("fresh", 'only with method = "sgd"', ("method",))
         if self.fresh and self.until.watched(Watched.LOSS):
@@ -207,6 +249,29 @@ class Flow(Section):
         for key, unset in OF_THE_FLOW.items():
             if key in self.model_fields_set and getattr(self, key) != unset:
                 yield Broken(key, 'only with method = "gradient_flow"', ("method",))
+
+    def _broken_optimizer(self) -> Iterator[Broken]:
+        foreign = {"momentum", "nesterov"} if self.method in ADAM else {"betas", "epsilon"}
+        for key in sorted(foreign & self.of_optimizers):
+            yield Broken(key, f'not with method = "{self.method}"', ("method",))
+        if self.method == "adam" and self.weight_decay:
+            yield Broken("weight_decay", 'decays weights as such with method = "adamw"; use that', ("method",))
+        if self.nesterov and not self.momentum:
+            yield Broken("momentum", "required with nesterov = true", ("nesterov",))
+        if self.schedule is not None and self.last_iteration is None:
+            yield Broken("schedule", "needs to know the last iteration; give iterations or until.time", ("iterations",))
+
+    @property
+    def of_optimizers(self) -> set[str]:
+        """The keys that only optimisers of ordinary networks know, as far as they are given."""
+        return {key for key in OF_OPTIMIZERS if getattr(self, key) is not None}
+
+    @property
+    def last_iteration(self) -> int | None:
+        """Of descent, where it is known."""
+        if self.step is None or self.until.time is None:
+            return None
+        return round(self.until.time / self.step)
 
     @property
     def descends(self) -> bool:

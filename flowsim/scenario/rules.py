@@ -12,7 +12,7 @@ from ..kinds.losses import LOSSES
 from ..kinds.section import Broken
 from ..kinds.stop import STOPS, Watched
 from .evaluate import OF_OUTPUTS
-from .flow import Stage
+from .flow import ADAM, Stage
 
 if TYPE_CHECKING:
     from ..kinds.networks import NetworkSection
@@ -47,6 +47,12 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
         only = f'"per_cluster" is not for data.kind = "{scenario.data.kind}"; use "mean" or "sum"'
         yield Broken("loss.reduction", only, ("data.kind",))
     yield from _broken_supervision(scenario)
+    yield from _broken_optimizers(scenario)
+    if scenario.init.of_products and not scenario.model.is_product:
+        only = (
+            f'"{scenario.init.shape}" is not for model.kind = "{scenario.model.kind}", which is no product of matrices'
+        )
+        yield Broken("init.shape", only, ("model.kind",))
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)
@@ -166,6 +172,13 @@ def _broken_supervision(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("loss.kind", wrong, ("data.supervision",))
     if classes and not by_cluster and not scenario.model.ordinary:
         yield Broken("loss.kind", f'"{scenario.loss.kind}" is for data.supervision = "cluster"', ("data.supervision",))
+    if scenario.data.real_targets and not classes and not scenario.loss.of_any_target:
+        free = _or(name for name, loss in LOSSES.items() if loss.of_any_target)
+        wrong = f'"{scenario.loss.kind}" is for labels +1/-1, and data.kind = "{scenario.data.kind}" has real targets'
+        yield Broken("loss.kind", f"{wrong}; use {free}", ("data.kind",))
+    if scenario.data.target_entries > 1 and not scenario.model.ordinary:
+        several = f"has one output, and targets have {scenario.data.target_entries} entries"
+        yield Broken("model.kind", f'"{scenario.model.kind}" {several}', ("data", "model"))
     if classes and isinstance(scenario.init, Shape) and scenario.init.by_sign:
         yield Broken("init.toward", '"own" is for labels +1/-1, not for an output for every cluster', ("loss.kind",))
     clusters = scenario.data.clusters
@@ -187,10 +200,14 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
     if init.around_centers:
-        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        others = _or(
+            name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
+        )
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     if not init.drawn and not scenario.model.takes_weights:
-        others = _or(name for name, start in INITS.items() if start.drawn and not start.around_centers)
+        others = _or(
+            name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
+        )
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
         if asked and not (key == "claims" and not _layered(scenario.model)):
@@ -230,6 +247,23 @@ def _broken_by_layers(scenario: Scenario, model: NetworkSection, given: str) -> 
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
     if scenario.is_ensemble:
         yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
+
+
+def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
+    """Which networks know which descent."""
+    ordinary, reads = scenario.model.ordinary, ("model.kind",)
+    for key, flow in scenario.flows():
+        if ordinary:
+            if flow.fresh:
+                yield Broken(f"{key}.fresh", f'not for model.kind = "{scenario.model.kind}"', reads)
+            if flow.label_noise and not scenario.loss.of_any_target:
+                only = f'not with loss.kind = "{scenario.loss.kind}", whose targets are labels'
+                yield Broken(f"{key}.label_noise", only, ("loss.kind",))
+            continue
+        only = "only for networks that are functions, as flowsim.flow takes them"
+        if flow.method in ADAM:
+            yield Broken(f"{key}.method", f'"{flow.method}" is {only}', reads)
+        yield from (Broken(f"{key}.{name}", only, reads) for name in sorted(flow.of_optimizers) if flow.descends)
 
 
 def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
@@ -295,7 +329,7 @@ def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(key, only, ("loss.kind",))
         model = scenario.model
         if model.formulas.degree is None and "activation" in type(model).model_fields:
-            none = f"needs a homogeneous network, and {model.activation} makes none"
+            none = f"needs a homogeneous network, and {model.formulas.name} makes none"
             yield Broken(key, none, ("model.activation",))
         if model.common_threshold is not None:
             none = f'needs a homogeneous network, and model.kind = "{model.kind}" is none'

@@ -146,7 +146,7 @@ class Scenario(Section):
     @property
     def merge(self) -> bool:
         """Whether equal samples may be merged: no flow draws batches among single ones."""
-        return all(flow.merge and flow.method != "sgd" for _, flow in self.flows())
+        return all(flow.merge and flow.batch is None and not flow.label_noise for _, flow in self.flows())
 
     @property
     def is_ensemble(self) -> bool:

@@ -173,12 +173,18 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'compiled ' if compiled else ''}iterations; time is step x iteration{products}",
+            f"engine descent: {_how(problem)}iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
         warnings=(),
     )
+
+
+def _how(problem: Problem) -> str:
+    if problem.network is not None:
+        return "optax's "
+    return "compiled " if problem.two_layers and not problem.uncompiled else ""
 
 
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
@@ -220,8 +226,8 @@ def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str
     if not problem.activation.smooth:
         pair = {"diffrax": "tsit5", "numba": "dopri5"}[engine]
         return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
-    if problem.network is not None:
-        return "tsit5", "whether the field is smooth is not known"
+    if problem.network is not None and not problem.network.smooth:
+        return "tsit5", "the network takes maxima or cases, where its gradient may jump"
     if engine == "diffrax":
         return "dopri8", "the field is smooth"
     if rtol >= HIGH_ORDER_RTOL:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.plugins import shown_files
 
 import flowsim
 from flowsim.cli import main
@@ -18,9 +19,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
 BLOCK = re.compile(r"^```(toml|shell|sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: A file that a page shows with its name, and that its commands may name.
-FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
 #: Scenarios that pages speak of without showing them.
 SCENARIOS = {
     "mysweep": """
@@ -138,7 +136,7 @@ def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
 def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
     for file in files.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    for name, text in FILE.findall(page.read_text(encoding="utf-8")):
+    for name, text in shown_files(page).items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

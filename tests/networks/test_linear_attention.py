@@ -31,30 +31,35 @@ def prompts(variances, examples):
     return prompt, (task * query).sum(axis=1)
 
 
-def attention(params, prompt):
-    """The last entry of the last column of  P V P^T Q P / (examples), P the prompt."""
-    examples = prompt.shape[2] - 1
-    read = prompt @ (prompt.swapaxes(1, 2) @ (params["key_query"] @ prompt[:, :, -1:])) / examples
-    return (params["value"] @ read)[:, -1, 0]
-
-
 def test_the_flow_ends_at_the_preconditioned_step_of_gradient_descent():
-    variances, size = np.array([1.0, 0.5]), 0.1
-    prompt, target = prompts(variances, 1)
-    value, key_query = np.zeros((3, 3)), np.zeros((3, 3))
-    value[2, 2] = size
-    key_query[:2, :2] = size * np.eye(2) / 2**0.5
-    tree = flowsim.flow(
-        attention,
-        {"value": value, "key_query": key_query},
-        prompt,
-        target,
-        units="whole",
-        until={"time": 200.0},
-        rtol=1e-8,
-        observe={"value": lambda p: p["value"], "key_query": lambda p: p["key_query"]},
-    )
-    entry, block = limit(variances, 1)
+    variances, examples = np.array([1.0, 0.5]), 1
+    prompt, target = prompts(variances, examples)
+    scenario = {
+        "model": {"kind": "linear_attention", "examples": examples},
+        "init": {"shape": "identity", "scale": 0.1},
+        "loss": {"kind": "square"},
+        "flow": {"rtol": 1e-8, "until": {"time": 200.0}},
+    }
+    tree = flowsim.run(scenario, data=flowsim.Data(prompt.reshape(len(prompt), -1), target))
+    entry, block = limit(variances, examples)
     wanted = np.zeros((2, 3, 3))
     wanted[0, 2, 2], wanted[1, :2, :2] = entry, block
     np.testing.assert_allclose([tree["value"].values[-1], tree["key_query"].values[-1]], wanted, atol=1e-6)
+
+
+def test_from_another_start_and_for_drawn_prompts_it_comes_close_to_the_same_limit():
+    scenario = flowsim.Scenario(
+        {
+            "data": {"kind": "in_context_regression", "dimension": 2, "examples": 5, "samples": 20000},
+            "model": {"kind": "linear_attention", "examples": 5},
+            "init": {"shape": "gaussian", "scale": 0.1},
+            "loss": {"kind": "square"},
+            "flow": {"until": {"time": 100.0}},
+        }
+    )
+    tree = flowsim.run(scenario)
+    entry, block = limit(np.ones(2), 5)
+    # what it learns is the product; errors are of the order of 1/sqrt(samples)
+    found = tree["value"].values[-1, 2, 2] * tree["key_query"].values[-1, :2, :2]
+    np.testing.assert_allclose(found, entry * block, atol=0.03)
+    assert np.abs(tree["key_query"].values[0, :2, :2] - 0.1 * np.eye(2) / 2**0.5).max() > 0.01

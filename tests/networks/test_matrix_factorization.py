@@ -10,20 +10,6 @@ from scipy.optimize import linprog, minimize
 import flowsim
 
 
-def commuting(vectors, measurements):
-    """Measurements (n, size, size) with these eigenvectors, their eigenvalues (n, size), and what they measure of a
-    positive matrix of rank 2 with the same eigenvectors."""
-    size = len(vectors)
-    values = np.random.default_rng(1).standard_normal((measurements, size))
-    spectrum = np.zeros(size)
-    spectrum[:2] = 1.5, 0.5
-    return np.einsum("ij,nj,kj->nik", vectors, values, vectors), values, values @ spectrum
-
-
-def rotation(size):
-    return np.linalg.qr(np.random.default_rng(0).standard_normal((size, size)))[0]
-
-
 def limit_at(alpha, values, y):
     """Eigenvalues of the limit from alpha I, where measurements commute: alpha times exp of a combination of the
     measurements' eigenvalues (Gunasekar et al. 2017, proof of Theorem 1). Found by a convex problem in the
@@ -70,74 +56,73 @@ def end_to_end(product, measured, y, depth, times):
     return found.y.T.reshape(-1, *shape)
 
 
-def product_of(factors):
-    product = factors[0]
-    for factor in factors[1:]:
-        product = factor @ product
-    return product
-
-
-def entries_of_the_product(factors, x):
-    return (x * product_of(factors)).sum(axis=(1, 2))
-
-
-def symmetric(measured, y, alpha):
-    """The limit of U U^T from U(0) = sqrt(alpha) I."""
-    tree = flowsim.flow(
-        lambda factor, x: (x * (factor @ factor.T)).sum(axis=(1, 2)),
-        np.sqrt(alpha) * np.eye(measured.shape[1]),
-        measured,
-        y,
-        degree=2,
-        until={"loss": 1e-18},
-        rtol=1e-6,
-        observe={"product": lambda factor: factor @ factor.T},
+def symmetric(basis, scale):
+    """The flow of U U^T from U(0) = scale I: its limit, and the measurements' common eigenvectors, eigenvalues (n,
+    size) and values."""
+    scenario = flowsim.Scenario(
+        {
+            "seed": 1,
+            "data": {
+                "kind": "matrix_sensing",
+                "size": 6,
+                "strengths": [1.5, 0.5],
+                "measurements": "commuting",
+                "basis": basis,
+                "samples": 3,
+            },
+            "model": {"kind": "matrix_factorization", "symmetric": True},
+            "init": {"shape": "identity", "scale": scale},
+            "loss": {"kind": "square"},
+            "flow": {"rtol": 1e-8, "until": {"loss": 1e-13}},
+        }
     )
-    return tree["product"].values[-1]
-
-
-def spectrum_of(matrix, vectors):
-    return np.diag(vectors.T @ matrix @ vectors)
+    problem, tree = flowsim.build(scenario), flowsim.run(scenario)
+    measured = problem.inputs.reshape(-1, 6, 6)
+    vectors = np.linalg.eigh(measured[0])[1] if basis == "random" else np.eye(6)
+    factor = tree["factor"].values[-1]
+    return factor @ factor.T, vectors, np.einsum("ij,nik,kj->nj", vectors, measured, vectors), problem.targets
 
 
 @pytest.mark.parametrize("alpha", [1e-1, 1e-3, 1e-5])
 def test_the_limit_from_a_multiple_of_the_identity_is_that_of_commuting_measurements(alpha):
-    vectors = rotation(6)
-    measured, values, y = commuting(vectors, 3)
-    found = spectrum_of(symmetric(measured, y, alpha), vectors)
-    np.testing.assert_allclose(found, limit_at(alpha, values, y), atol=1e-5)
+    found, vectors, values, y = symmetric("random", alpha**0.5)
+    np.testing.assert_allclose(vectors.T @ found @ vectors, np.diag(limit_at(alpha, values, y)), atol=1e-5)
 
 
 def test_from_a_tiny_start_it_ends_at_the_least_nuclear_norm():
-    # with common eigenvectors along the axes no entry is lost in the rounding of a larger one, as 1e-40 would be beside
+    # with common eigenvectors along the axes no entry is lost in the rounding of a larger one, as 1e-80 would be beside
     # 1
-    vectors = np.eye(6)
-    measured, values, y = commuting(vectors, 3)
+    found, _, values, y = symmetric("axes", 1e-40)
     least = least_trace(values, y)
-    assert np.abs(limit_at(1e-1, values, y) - least).max() > 0.3
-    found = symmetric(measured, y, 1e-80)
+    assert np.abs(limit_at(1e-1, values, y) - least).max() > 0.1
     np.testing.assert_allclose(found, np.diag(least), atol=1e-4)
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_singular_values_of_the_product_follow_their_own_equation(depth):
-    random = np.random.default_rng(depth)
-    size, seen = 4, 10
-    wanted = random.standard_normal((size, 2)) @ random.standard_normal((2, size))
-    entries = random.permutation(size * size)[:seen]
-    measured, y = np.eye(size * size)[entries].reshape(-1, size, size), wanted.ravel()[entries]
-    factors = [0.5 * np.linalg.qr(random.standard_normal((size, size)))[0] for _ in range(depth)]
-    tree = flowsim.flow(
-        entries_of_the_product,
-        factors,
-        measured,
-        y,
-        until={"time": 20.0},
-        times=41,
-        rtol=1e-6,
-        observe={"product": product_of},
+    scenario = flowsim.Scenario(
+        {
+            "data": {
+                "kind": "matrix_sensing",
+                "size": 4,
+                "strengths": [4.0, 1.0],
+                "measurements": "entries",
+                "samples": 10,
+            },
+            "model": {"kind": "matrix_factorization", "depth": depth},
+            "init": {"shape": "identity", "scale": 0.5},
+            "loss": {"kind": "square"},
+            "flow": {"rtol": 1e-6, "until": {"time": 20.0}},
+            "observe": {"times": 41, "snapshots": "all"},
+        }
     )
-    products = end_to_end(product_of(factors), measured, y, depth, tree["time"].values)
-    expected = np.linalg.svd(products, compute_uv=False)
-    found = np.linalg.svd(tree["product"].values, compute_uv=False)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * expected.max())
+    problem, tree = flowsim.build(scenario), flowsim.run(scenario)
+    product = tree["factors_0"].values
+    for factor in range(1, depth):
+        product = tree[f"factors_{factor}"].values @ product
+    measured = problem.inputs.reshape(-1, 4, 4)
+    expected = end_to_end(product[0], measured, problem.targets, depth, tree["time"].values)
+    np.testing.assert_allclose(
+        *[np.linalg.svd(matrix, compute_uv=False) for matrix in (product, expected)], rtol=0, atol=4e-5
+    )
+    assert np.linalg.svd(expected[-1], compute_uv=False)[0] > 2

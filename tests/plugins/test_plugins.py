@@ -40,12 +40,14 @@ def test_a_plugin_s_kinds_are_used_by_their_names(lab):
 
 def test_a_result_names_the_plugins_whose_kinds_it_takes(lab):
     assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc"]) == 0
-    told = json.loads(flowsim.open("run.nc").attrs["plugins"])
+    with flowsim.open("run.nc") as tree:
+        told = json.loads(tree.attrs["plugins"])
     kinds = {"observable": ["participation"], "claim": ["my_lab.participates"]}
     assert told == [{"name": "my_lab", "version": "1.2", "sha256": digest(lab / "my_lab.py"), "kinds": kinds}]
     named = ["--set", 'observe.variables=["loss"]', "--unset", "evaluate.claims"]
     assert main(["run", "scenario.toml", *GIVEN, *named, "-o", "without.nc"]) == 0
-    assert "plugins" not in flowsim.open("without.nc").attrs
+    with flowsim.open("without.nc") as tree:
+        assert "plugins" not in tree.attrs
 
 
 GROWN = """[data]
@@ -88,7 +90,9 @@ def test_a_stop_condition_ends_a_run_at_the_first_kept_instant_that_meets_it(lab
 def test_check_names_a_stop_condition_and_misspelt_ones_are_answered_by_line(lab, capsys):
     (lab / "s.toml").write_text(GROWN + FLOWS["numba"])
     assert main(["check", "s.toml", *GIVEN]) == 0
-    assert "until        time 50; or norm 0.5, at an instant that is kept" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "until        time 50; or norm 0.5, at an instant that is kept" in told
+    assert f'plugin       my_lab 1.2 (SHA-256 {digest(lab / "my_lab.py")[:12]}): stop condition "norm"' in told
     assert main(["check", "s.toml", *GIVEN, "--set", "seed=[0, 1]"]) == 2
     assert "s.toml:9: flow.until.norm: is for a run of a single seed, not an ensemble" in capsys.readouterr().err
     (lab / "s.toml").write_text(GROWN + FLOWS["numba"].replace("norm", "nrm"))
@@ -127,12 +131,14 @@ def test_without_the_plugin_a_result_opens_shows_and_plots_and_says_what_is_miss
     for command in (["plot", "run.nc", "loss"], ["report", "run.nc"]):
         assert main(command) == 0
     assert f"not loaded here: {bring}" in (lab / "run.html").read_text()
-    assert flowsim.open("run.nc")["participation"].shape == (4, 5)
-    with pytest.raises(flowsim.UsageError) as error:
-        _ = flowsim.reopen("run.nc").scenario
+    with flowsim.reopen("run.nc") as case:
+        assert case.trajectory["participation"].shape == (4, 5)
+        with pytest.raises(flowsim.UsageError) as error:
+            _ = case.scenario
     assert f"{missing} of the plugin my_lab 1.2 (SHA-256 {digest(lab / 'my_lab.py')[:12]}); {bring}" in str(error.value)
     flowsim.plugin("my_lab.py")
-    assert flowsim.reopen("run.nc").scenario.observe.variables == ("loss", "participation")
+    with flowsim.reopen("run.nc") as case:
+        assert case.scenario.observe.variables == ("loss", "participation")
 
 
 def test_a_scenario_brings_no_plugin_by_itself(lab, capsys):
@@ -256,8 +262,8 @@ def test_resume_refuses_a_plugin_of_other_content(lab, capsys):
     (lab / "my_lab.py").write_text(LAB)
     assert main(["run", "scenario.toml", *GIVEN, "-o", "run.nc", "--resume"]) == 0
     assert main(["run", "scenario.toml", *GIVEN, "-o", "whole.nc"]) == 0
-    resumed, whole = flowsim.open("run.nc").to_dataset(), flowsim.open("whole.nc").to_dataset()
-    assert resumed.load().equals(whole.load())
+    with flowsim.open("run.nc") as resumed, flowsim.open("whole.nc") as whole:
+        assert resumed.to_dataset().equals(whole.to_dataset())
 
 
 @pytest.mark.slow

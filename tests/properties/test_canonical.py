@@ -50,6 +50,8 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:
         return st.one_of([values_of(argument) for argument in arguments if argument is not NoneType])
     if origin is Literal:
         return st.sampled_from(arguments)
+    if origin is dict:
+        return st.dictionaries(st.sampled_from(["a", "b"]), values_of(arguments[1]), max_size=2)
     if origin is tuple:
         return st.lists(values_of(arguments[0]), min_size=1, max_size=2)
     if isinstance(annotation, type) and issubclass(annotation, Section):

@@ -1,6 +1,9 @@
-"""A plugin's file, and a scenario that names its kinds."""
+"""A plugin's file, a scenario that names its kinds, and the plugins that the documentation shows."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 LAB = '''"""What my lab adds to flowsim."""
 
@@ -47,3 +50,12 @@ variables = ["loss", "participation"]
 [evaluate]
 claims = ["my_lab.participates"]
 """
+
+
+#: A file that a page of the documentation shows with its name.
+FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def shown_files(page: Path) -> dict[str, str]:
+    """Name -> content of the files that a page shows."""
+    return dict(FILE.findall(page.read_text(encoding="utf-8")))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from ..registry import Registry
 from ..section import Section
@@ -16,6 +17,7 @@ from ..section import Section
 ORDER = ("prelu", "relu", "leaky_relu", "relu_power", "tanh")
 
 Degree = Annotated[float, Field(ge=1, allow_inf_nan=False)]
+S = TypeVar("S", bound=Section)
 Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
 
 
@@ -71,6 +73,24 @@ class ActivationSection(Section):
 
 
 ACTIVATIONS: Registry[type[ActivationSection]] = Registry("activation", __name__, ("model.activation",), ORDER)
+
+
+def pointwise(name: str) -> Activation:
+    """The formulas of an activation that hidden layers of any network can have."""
+    return ACTIVATIONS[name].model_validate({"activation": name}).formulas
+
+
+def with_pointwise(section: type[S]) -> type[S]:
+    """A network's section whose key `activation` names one of these activations."""
+    return _among(section, tuple(name for name, kind in ACTIVATIONS.items() if kind.pointwise))
+
+
+@cache
+def _among(section: type[S], words: tuple[str, ...]) -> type[S]:
+    field: Any = (Literal[words], section.model_fields["activation"])
+    return create_model(
+        section.__name__, __base__=section, __doc__=section.__doc__, __module__=section.__module__, activation=field
+    )
 
 
 def positive_power(s: Array, degree: float, xp: ModuleType) -> tuple[Array, Array]:

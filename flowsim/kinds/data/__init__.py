@@ -76,6 +76,16 @@ class DataSection(Section):
         return None
 
     @property
+    def real_targets(self) -> bool:
+        """Whether targets are known not to be labels +1/-1, before anything is drawn or read."""
+        return False
+
+    @property
+    def target_entries(self) -> int:
+        """How many numbers a target has, as far as that is known before anything is drawn or read."""
+        return 1
+
+    @property
     def file(self) -> str | None:
         """The file that data are read from, "" for data in memory; None where none are."""
         return None

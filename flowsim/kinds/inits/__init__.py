@@ -5,6 +5,7 @@ One file a kind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ class InitSection(Section):
     """What a start says of itself. A kind adds `shape`, its keys, and what it draws.
 
     drawn: whether it is a Shape. takes_arrays: whether weights may be handed over from Python, or come from `file`.
-    around_centers: whether it draws around the clusters' centres.
+    around_centers: whether it draws around the clusters' centres. of_products: whether it is for products of matrices only.
     """
 
     TAG: ClassVar[str] = "shape"
@@ -32,6 +33,7 @@ class InitSection(Section):
     drawn: ClassVar[bool] = False
     takes_arrays: ClassVar[bool] = False
     around_centers: ClassVar[bool] = False
+    of_products: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -80,6 +82,10 @@ class Shape(InitSection):
     def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
         """The rows of the first layer as the data ask for. sign (m,): of the neurons' output weights."""
         return rows
+
+    def product(self, matrices: Sequence[Floats], samples: Samples) -> Sequence[Floats]:
+        """The matrices of a product as the data ask for, that nearest to x first."""
+        return matrices
 
 
 INITS: Registry[type[InitSection]] = Registry("init", __name__, ("init.shape",), ORDER)

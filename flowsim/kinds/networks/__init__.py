@@ -5,19 +5,21 @@ One file a kind. What a network says of itself is asked for everywhere else, nev
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...errors import UsageError
 from ..activations import NONE, Activation
 from ..drawing import Drawing
 from ..gates import Gates
-from ..network import Handed
+from ..network import Handed, Network
 from ..registry import Registry
 from ..samples import Samples
 from ..section import Section
 from ..threshold import Threshold
 
 #: The kinds whose files stand first where they are listed.
-ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "function")
+ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "dense", "function")
 
 
 class NetworkSection(Section):
@@ -27,6 +29,7 @@ class NetworkSection(Section):
     shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
     ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
     takes_weights: whether it may start from weights that [init] takes from outside.
+    is_product: whether it is a product of matrices times x; starts that are for such products then move them.
     hidden_widths: of a network of several layers, the neurons of all but the output layer.
     """
 
@@ -36,6 +39,7 @@ class NetworkSection(Section):
     gated: ClassVar[bool] = False
     ordinary: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
+    is_product: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it
@@ -75,6 +79,11 @@ class NetworkSection(Section):
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         """Of an ordinary network: what it computes, and from where it starts."""
         raise NotImplementedError
+
+    def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
+        """Of a result of a network that no text can say all of: the same network, from the function and a tree that are
+        handed over once more. arrays: name -> its values at time 0. Raises UsageError for all others."""
+        raise UsageError(f'apply and params are for runs of flowsim.flow; this one was of model.kind = "{self.kind}"')
 
     @property
     def hidden_widths(self) -> tuple[int, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, model_validator
 
-from ..activations import ACTIVATIONS, Activation
+from ..activations import Activation, pointwise, with_pointwise
 from ..section import Broken, Count, Section, as_tuple, refuse
 from . import NETWORKS, NetworkSection
 
@@ -49,18 +48,11 @@ class Mlp(NetworkSection):
 
     @property
     def formulas(self) -> Activation:
-        return ACTIVATIONS[self.activation].model_validate({"activation": self.activation}).formulas
+        return pointwise(self.activation)
 
     @classmethod
     def variants(cls) -> tuple[type[Section], ...]:
-        return (_among(tuple(name for name, kind in ACTIVATIONS.items() if kind.pointwise)),)
-
-
-@cache
-def _among(words: tuple[str, ...]) -> type[Mlp]:
-    """The section whose activation is one of these words."""
-    field: Any = (Literal[words], Mlp.model_fields["activation"])
-    return create_model("Mlp", __base__=Mlp, __doc__=Mlp.__doc__, __module__=__name__, activation=field)
+        return (with_pointwise(cls),)
 
 
 NETWORKS.register("mlp", Mlp)

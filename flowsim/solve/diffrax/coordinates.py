@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -61,6 +62,11 @@ class Coordinates(Protocol):
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
 
+    def step_errors(
+        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+    ) -> jax.Array:
+        """The same of a step of this length, which is accepted where none is above rtol."""
+
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(|theta|^2, <theta, theta'>, <theta', -grad L>) over what is trained; without learning rates the last is
         |theta'|^2"""
@@ -71,8 +77,20 @@ class Coordinates(Protocol):
     def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot: ...
 
 
+class OfNeurons(ABC):
+    """Coordinates in which an error counts for what it is."""
+
+    @abstractmethod
+    def errors(self, before: State, after: State, error: State) -> jax.Array: ...
+
+    def step_errors(
+        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+    ) -> jax.Array:
+        return self.errors(before, after, error)
+
+
 @dataclass(frozen=True)
-class Polar:
+class Polar(OfNeurons):
     """hidden = u (unit rows), log_norm = log|w|, output = a = v/|w| where it is free.
 
     A balanced start keeps a = +1 or -1 exactly, and a fixed output weight gives a = v e^-rho: neither is integrated.
@@ -140,7 +158,7 @@ class Polar:
 
 
 @dataclass(frozen=True)
-class Cartesian:
+class Cartesian(OfNeurons):
     """hidden = w, output = v where it is trained."""
 
     network: Network

@@ -13,12 +13,12 @@ from ...kinds.layers import Passed, Product, forward, pulls_back, velocities
 from ...problem import Reduced
 from ..constants import OUTPUT_FLOOR
 from ..snapshot import Snapshot
-from .coordinates import Constants, State, row_norms
+from .coordinates import Constants, OfNeurons, State, row_norms
 from .field import Data, Network
 
 
 @dataclass(frozen=True)
-class Layers:
+class Layers(OfNeurons):
     """hidden = w of the first layer, upper = the matrices of the others.
 
     Implements :class:`flowsim.solve.diffrax.coordinates.Coordinates`.

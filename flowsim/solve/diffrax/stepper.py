@@ -179,7 +179,7 @@ class Stepper:
         after, error, dense, solver_state, result = self.solver.step(
             self._term, begin, end, before, constants, carry.solver_state, made_jump=False
         )
-        errors = self.coordinates.errors(before, after, error)
+        errors = self.coordinates.step_errors(before, after, error, end - begin, self.rtol, constants)
         errors = jnp.where(jnp.isfinite(errors) & (result == diffrax.RESULTS.successful), errors, jnp.inf)
         nothing = jnp.zeros_like(errors)
         keep, time, next_end, _, controller_state, _ = self._controller.adapt_step_size(

@@ -55,12 +55,39 @@ class Tree:
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(units,): each one's error relative to the larger of its sizes before and after."""
+        return self.of.relative(_arrays(error), self._sizes(before, after), jnp)
+
+    def step_errors(
+        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+    ) -> jax.Array:
+        """A unit in which large velocities cancel, as one that passes through zero, or stays there by a symmetry, cannot be
+        as exact as its size asks: relative errors of all units move it by their size times its leeway."""
+        errors = self.errors(before, after, error)
+
+        def forgiving() -> jax.Array:
+            sizes = zip(self._sizes(before, after), self._leeway(before, length, constants), strict=True)
+            return self.of.relative(_arrays(error), [jnp.maximum(*pair) for pair in sizes], jnp)
+
+        return jax.lax.cond(jnp.all(errors <= rtol), lambda: errors, forgiving)
+
+    def _sizes(self, before: State, after: State) -> list[jax.Array]:
         pairs = zip(_arrays(before), _arrays(after), self.of.leaves, strict=True)
-        sizes = [
+        return [
             jnp.maximum(unit_sizes(first, leaf.units, jnp), unit_sizes(last, leaf.units, jnp))
             for first, last, leaf in pairs
         ]
-        return self.of.relative(_arrays(error), sizes, jnp)
+
+    def _leeway(self, state: State, length: jax.Array, constants: Constants) -> list[jax.Array]:
+        """For each unit, by how much a step moves it more or less per relative error of all entries, where these have
+        nothing in common."""
+        whole, unravel = jax.flatten_util.ravel_pytree(state)
+        moved = unravel(whole * jnp.asarray(_parts(whole.size)))
+        change = jax.jvp(lambda at: self.field(at, constants), (state,), (moved,))[1]
+        size = jnp.linalg.norm(jax.flatten_util.ravel_pytree(change)[0])
+        # of fast modes that decay, no step shows more than their size
+        length = jnp.minimum(length, jnp.linalg.norm(whole) / jnp.where(size > 0, size, jnp.inf))
+        units = zip(_arrays(change), self.of.leaves, strict=True)
+        return [length * unit_sizes(array, leaf.units, jnp) for array, leaf in units]
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         where, velocities = _arrays(state), _arrays(velocity)
@@ -85,6 +112,11 @@ def _state(arrays: tuple[jax.Array, ...]) -> State:
 def _arrays(state: State) -> tuple[jax.Array, ...]:
     assert state.upper is not None
     return state.upper
+
+
+def _parts(count: int) -> np.ndarray:
+    """Numbers of order 1 with which nothing cancels by a symmetry."""
+    return np.random.default_rng(0).standard_normal(count)
 
 
 def _square(arrays: tuple[jax.Array, ...]) -> jax.Array:

@@ -194,7 +194,7 @@ def test_a_network_of_a_class_flows_by_its_formula(small):
 
 
 def test_a_network_may_say_where_it_starts(small):
-    @flowsim.register.network("diagonal")
+    @flowsim.register.network("squares")
     class Diagonal:
         def start(self, rng, features, outputs):
             return {"u": np.ones(features), "v": np.ones(features)}
@@ -202,7 +202,7 @@ def test_a_network_may_say_where_it_starts(small):
         def apply(self, params, x):
             return x @ (params["u"] ** 2 - params["v"] ** 2)
 
-    problem = flowsim.build(small(model={"kind": "diagonal"}, init={"scale": 1e-20}))
+    problem = flowsim.build(small(model={"kind": "squares"}, init={"scale": 1e-20}))
     assert [array.tolist() for array in problem.upper] == [[1e-20] * problem.inputs.shape[1]] * 2
 
 

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 import flowsim
 from flowsim.errors import Issue
+from flowsim.kinds.data import DATA
+from flowsim.kinds.networks import NETWORKS
 from flowsim.observe import OBSERVABLES
 from flowsim.scenario.explain import nearest
 from flowsim.scenario.scenario import DEFAULT_TAGS
@@ -62,7 +64,7 @@ def every_key() -> Iterator[tuple[str, str, str]]:
             place, header = (f"{name}[0]", f"[[{name}]]\n") if name == "stage" else (name, f"[{name}]\n")
             if name in DEFAULT_TAGS:
                 tag = DEFAULT_TAGS[name][0]
-                tag = tag if tag in model.model_fields and model.__name__ != "Mlp" else "kind"
+                tag = tag if tag in model.model_fields and model.__name__ not in ("Mlp", "Dense") else "kind"
                 header += f'{tag} = "{get_args(model.model_fields[tag].annotation)[0]}"\n'
             if "path" in model.model_fields:
                 header += 'path = "x.csv"\n'
@@ -293,6 +295,12 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
     assert message in issue.message
 
 
+def having(kinds, key):
+    names = [f'"{name}"' for name, kind in kinds.items() if key in kind.model_fields]
+    assert len(names) > 1
+    return f"only with kind = {' or '.join(names)}"
+
+
 @pytest.mark.parametrize(
     ("text", "key", "variants"),
     [
@@ -303,22 +311,22 @@ def test_a_missing_key_is_located_at_its_table(text, key, message):
         (
             '[data]\nkind = "table"\npath = "x.csv"\nsamples = 4',
             "data.samples",
-            'only with kind = "gaussian_mixture" or "xor" or "sparse_coding" or "digits"',
+            having(DATA, "samples"),
         ),
         ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
-        ("[model]\ndepth = 3", "model.depth", 'only with kind = "mlp"'),
+        ("[model]\ndepth = 3", "model.depth", having(NETWORKS, "depth")),
         ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer"'),
         (
             '[model]\nkind = "linear"\nwidth = 3',
             "model.width",
-            'only with kind = "two_layer" or "mlp" or "symmetric_relu" or "ntk_features"',
+            having(NETWORKS, "width"),
         ),
         ('[model]\nkind = "linear"\noutput = "fixed"', "model.output", 'only with kind = "two_layer"'),
         ('[data]\nlaw = "uniform"', "data.law", 'only with kind = "xor"'),
         (
             '[data]\nkind = "digits"\ndimension = 64',
             "data.dimension",
-            'only with kind = "gaussian_mixture" or "xor" or "sparse_coding"',
+            having(DATA, "dimension"),
         ),
         ('[data]\nkind = "xor"\npositive = 2', "data.positive", 'only with kind = "gaussian_mixture"'),
     ],

@@ -71,3 +71,24 @@ def test_wrong_rates_are_told(small):
         flowsim.flow(smooth, START, X, Y, rates={"a": -1.0})
     with pytest.raises(flowsim.ScenarioError, match=r"flow\.rates: only for networks that are functions"):
         small(flow__rates={"hidden": 0.0})
+
+
+def test_descent_multiplies_its_steps():
+    kept = flowsim.flow(
+        products, START, X, Y, method="gradient_descent", step=0.01, iterations=20, rates={"a": 3.0}, snapshots="ends"
+    )
+    a, v = START["a"].copy(), START["v"].copy()
+    for _ in range(20):
+        pull = (X @ a.T @ v - Y) / len(Y)
+        a, v = a - 3 * 0.01 * np.outer(v, pull @ X), v - 0.01 * a @ (pull @ X)
+    np.testing.assert_allclose(kept["a"][-1], a, rtol=1e-10)
+    np.testing.assert_allclose(kept["v"][-1], v, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "keys", [{"method": "sgd", "batch": 4, "momentum": 0.9}, {"method": "adamw", "weight_decay": 0.1}]
+)
+def test_a_frozen_array_stays_in_every_kind_of_descent(keys):
+    kept = flowsim.flow(smooth, START, X, Y, step=0.05, iterations=20, rates={"a": 0.0}, snapshots="ends", **keys)
+    np.testing.assert_array_equal(kept["a"][-1], START["a"])
+    assert (kept["v"][-1] != START["v"]).all()

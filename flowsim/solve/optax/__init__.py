@@ -1,0 +1,1 @@
+"""Descent of ordinary networks, with the optimisers of optax."""

@@ -1,0 +1,279 @@
+"""Descent of ordinary networks behind the drive's protocol: time is step x iteration, and every instant is at one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ...arrays import Floats, Integers
+from ...kinds.losses import Loss
+from ...kinds.network import Network
+from ...kinds.streams import stream
+from ...kinds.trees import in_float64
+from ...machine import measured, remember
+from ...problem import Reduced
+from ...scenario import Scenario
+from ..compiling import compiling
+from ..descent.layout import Method
+from ..goals import Goals, reached_goal
+from ..integrator import Report
+from ..plan import Plan
+from ..snapshot import Snapshot
+from .optimizer import Recipe
+
+#: Iterations that are handed to compiled code at a time, at most.
+CHUNK = 256
+#: As of the engine that follows flows.
+NAME, SECONDS, WORTH_NOTING = "optax", 2.0, 1.0
+
+
+class Seen(NamedTuple):
+    """What the gradients of some iterations are of: rows (K, b) of the samples, and change (K, …, b) of their targets; None
+    where all samples are seen, and as they are."""
+
+    rows: jax.Array | None
+    change: jax.Array | None
+
+
+class Carry(NamedTuple):
+    """ahead: the gradient that the next iteration takes; log_loss: of all samples, as far as a goal asks for it. finite:
+    whether what the next iteration would lead to is."""
+
+    arrays: tuple[jax.Array, ...]
+    ahead: tuple[jax.Array, ...]
+    optimizer: Any  # optax gives its states no common type
+    iteration: jax.Array
+    evaluations: jax.Array
+    log_loss: jax.Array
+    finite: jax.Array
+
+
+class Data(NamedTuple):
+    """inputs (n, d), targets (n,) or (k, n), weight (n,)."""
+
+    inputs: jax.Array
+    targets: jax.Array
+    weight: jax.Array
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The iterations, hashable so that compiled code is shared. log_goal: log of the loss that ends them."""
+
+    network: Network
+    loss: Loss
+    recipe: Recipe
+    method: Method
+    log_goal: float
+
+    @cached_property
+    def optimizer(self) -> optax.GradientTransformation:
+        return self.recipe.optimizer()
+
+    @partial(jax.jit, static_argnums=0)
+    def begin(self, arrays: tuple[jax.Array, ...], data: Data, seen: Seen) -> Carry:
+        """Before the first iteration, which takes the gradient of what was seen first."""
+        none = jnp.zeros((), int)
+        carry = Carry(arrays, arrays, self.optimizer.init(arrays), none, none, jnp.asarray(jnp.inf), jnp.asarray(True))
+        return self._arrive(carry, data, _one_of(seen, none))
+
+    @partial(jax.jit, static_argnums=0)
+    def iterate(self, carry: Carry, data: Data, seen: Seen, count: jax.Array) -> Carry:
+        """So many iterations, unless a goal is met or the next one would not be finite."""
+        first = carry.iteration
+
+        def goes_on(carry: Carry) -> jax.Array:
+            reached = (carry.iteration > 0) & (carry.log_loss <= self.log_goal)
+            return (carry.iteration - first < count) & carry.finite & ~reached
+
+        def once(carry: Carry) -> Carry:
+            updates, state = self.optimizer.update(carry.ahead, carry.optimizer, carry.arrays)
+            moved = optax.apply_updates(carry.arrays, updates)
+            after = carry._replace(arrays=moved, optimizer=state, iteration=carry.iteration + 1)
+            after = self._arrive(after, data, _one_of(seen, carry.iteration - first))
+            # what is not finite is left out, and remembered
+            left_out = carry._replace(finite=jnp.asarray(False), evaluations=after.evaluations)
+            return jax.tree.map(lambda new, old: jnp.where(after.finite, new, old), after, left_out)
+
+        return jax.lax.while_loop(goes_on, once, carry)
+
+    def _arrive(self, carry: Carry, data: Data, seen: Seen) -> Carry:
+        """The carry with the gradient that the next iteration takes, and the log of the loss where a goal looks at it."""
+        ahead, log_loss = self._gradient(carry.arrays, _batch(data, seen))
+        finite = jnp.isfinite(log_loss) | (log_loss == -jnp.inf)
+        for array in (*carry.arrays, *ahead):
+            finite = finite & jnp.all(jnp.isfinite(array))
+        if seen.rows is not None or seen.change is not None:
+            log_loss = jnp.asarray(jnp.inf)
+            if self.log_goal > -np.inf:
+                due = (self.method.before + carry.iteration) % self.method.epoch == 0
+                log_loss = jax.lax.cond(due, lambda: self._log_loss(carry.arrays, data), lambda: jnp.asarray(jnp.inf))
+        return carry._replace(ahead=ahead, evaluations=carry.evaluations + 1, log_loss=log_loss, finite=finite)
+
+    def _gradient(self, arrays: tuple[jax.Array, ...], data: Data) -> tuple[tuple[jax.Array, ...], jax.Array]:
+        """(of the training loss over these samples, log of that loss)"""
+        outputs, pull_back = jax.vjp(lambda trained: self.network.outputs(trained, data.inputs), arrays)
+        pull = data.weight * self.loss.derivative(outputs, data.targets, jnp)
+        return pull_back(pull)[0], self._log_of(outputs, data)
+
+    def _log_loss(self, arrays: tuple[jax.Array, ...], data: Data) -> jax.Array:
+        return self._log_of(self.network.outputs(arrays, data.inputs), data)
+
+    def _log_of(self, outputs: jax.Array, data: Data) -> jax.Array:
+        logs = self.loss.log_value(outputs, data.targets, jnp) + jnp.log(data.weight)
+        return jax.scipy.special.logsumexp(logs)
+
+
+def _one_of(seen: Seen, place: jax.Array) -> Seen:
+    return jax.tree.map(lambda leaf: leaf[place], seen)
+
+
+def _batch(data: Data, seen: Seen) -> Data:
+    """The samples of one iteration; their weights make the gradient's expectation that of all samples."""
+    inputs, targets, weight = data
+    if seen.rows is not None:
+        share = len(weight) / len(seen.rows)
+        inputs, targets, weight = inputs[seen.rows], targets[..., seen.rows], share * weight[seen.rows]
+    if seen.change is not None:
+        targets = targets + seen.change
+    return Data(inputs, targets, weight)
+
+
+def _padded(drawn: Any) -> jax.Array:
+    """With as many rows as there may be at most."""
+    return jnp.asarray(np.concatenate([drawn, np.zeros((CHUNK - len(drawn), *drawn.shape[1:]), drawn.dtype)]))
+
+
+class OptaxDescent:
+    """Implements :class:`flowsim.solve.integrator.Integrator`."""
+
+    @in_float64
+    def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
+        network, flow = reduced.problem.network, scenario.flow
+        assert network is not None, "networks of neurons have descent of their own"
+        self._scenario, self._until, self._goals = scenario, flow.until, Goals.of(flow.until)
+        self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
+        recipe = Recipe.of(flow, network.rates(flow.rates or {}))
+        self._steps = Steps(network, reduced.problem.loss, recipe, self._method, self._goals.log_loss)
+        self._data = Data(*map(jnp.asarray, (reduced.inputs, reduced.targets.T, reduced.sample_weight)))
+        self._start = tuple(map(jnp.asarray, reduced.problem.upper))
+        self._features = reduced.inputs.shape[1]
+        self._order: tuple[int, Integers] = -1, np.zeros(0, dtype=np.int64)
+
+    @property
+    def program(self) -> str:
+        return NAME
+
+    def to_compile(self) -> float:
+        return measured().get(NAME, SECONDS)
+
+    @in_float64
+    def begin(self) -> Carry:
+        return self._ready(self._first)
+
+    @in_float64
+    def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
+        end = min(stop, self._goals.end)
+        left = attempts if np.isinf(end) else min(attempts, round(end / self._method.step) - int(carry.iteration))
+        while left > 0:
+            before, most = int(carry.iteration), min(left, CHUNK)
+            seen = self._seen(before + 1, most)
+            carry = self._steps.iterate(carry, self._data, seen, jnp.asarray(most))
+            made = int(carry.iteration) - before
+            left -= made
+            if made < most:
+                break
+        return carry
+
+    def report(self, carry: Carry) -> Report:
+        reached = self._is_reached(carry)
+        return Report(
+            time=self._time(carry),
+            step_size=self._method.step,
+            steps=int(carry.iteration),
+            rejections=0,
+            evaluations=int(carry.evaluations),
+            reached=reached_goal(self._until, float(carry.log_loss)) if reached else "",
+            stalled=not carry.finite,
+            finite=bool(carry.finite),
+        )
+
+    def at(self, carry: Carry, time: float) -> Snapshot:
+        assert time == self._time(carry), "between two iterations there is nothing"
+        return self.now(carry)
+
+    def now(self, carry: Carry) -> Snapshot:
+        none, arrays = np.zeros(0), tuple(map(np.asarray, carry.arrays))
+        return Snapshot(self._time(carry), np.zeros((0, self._features)), none, none, none, upper=arrays)
+
+    def save(self, carry: Carry) -> dict[str, Any]:
+        return {f"carry_{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(carry))}
+
+    @in_float64
+    def restore(self, saved: dict[str, Any]) -> Carry:
+        fresh, structure = jax.tree.flatten(self._ready(self._first))
+        leaves = [jnp.asarray(saved[f"carry_{place}"], leaf.dtype) for place, leaf in enumerate(fresh)]
+        restored: Carry = jax.tree.unflatten(structure, leaves)
+        return restored
+
+    def _time(self, carry: Carry) -> float:
+        return self._method.step * int(carry.iteration)
+
+    def _is_reached(self, carry: Carry) -> bool:
+        return int(carry.iteration) > 0 and float(carry.log_loss) <= self._goals.log_loss
+
+    def _ready(self, make: Callable[[], Carry]) -> Carry:
+        """A carry with which iterations can begin: all that they need is compiled now."""
+        with compiling(self.to_compile(), once=False):
+            begun = time.thread_time()
+            carry = make()
+            carry = self._steps.iterate(carry, self._data, self._seen(1, 1), jnp.zeros((), int))
+            jax.block_until_ready(carry.iteration)
+            seconds = time.thread_time() - begun
+        if seconds > WORTH_NOTING:
+            remember(NAME, seconds)
+        return carry
+
+    def _first(self) -> Carry:
+        return self._steps.begin(self._start, self._data, self._seen(0, 1))
+
+    def _seen(self, first: int, count: int) -> Seen:
+        """What gradients see after `first` iterations, and after those that follow, counted from the first stage's
+        beginning. Rows for CHUNK iterations in any case, so that code is compiled once."""
+        method, flow = self._method, self._scenario.flow
+        if not method.batch and not flow.label_noise:
+            return Seen(None, None)
+        iterations = range(method.before + first, method.before + first + count)
+        rows = change = None
+        if method.batch:
+            rows = _padded(np.stack([self._rows(iteration) for iteration in iterations]))
+        if flow.label_noise:
+            change = _padded(np.stack([self._change(iteration) for iteration in iterations]))
+        return Seen(rows, change)
+
+    def _rows(self, iteration: int) -> Integers:
+        """As :class:`flowsim.solve.descent.integrator.DescentIntegrator` chooses them."""
+        method = self._method
+        epoch, place = divmod(iteration, method.epoch)
+        if self._order[0] != epoch:
+            total = len(self._data.weight)
+            self._order = epoch, stream(self._scenario.single_seed, f"flow.batches.{epoch}").permutation(total)
+        return self._order[1][place * method.batch : (place + 1) * method.batch]
+
+    def _change(self, iteration: int) -> Floats:
+        """Of targets (…, b), by label noise."""
+        shape = (*self._data.targets.shape[:-1], self._method.batch or self._data.targets.shape[-1])
+        size, draw = (
+            self._scenario.flow.label_noise,
+            stream(self._scenario.single_seed, f"flow.label_noise.{iteration}"),
+        )
+        assert size is not None
+        return size * draw.choice([1.0, -1.0], size=shape)
