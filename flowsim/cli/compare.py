@@ -7,6 +7,8 @@ from typing import Any
 
 from .common import add_json, finite, print_json
 
+#: What there is of networks without neurons, for each of their trained arrays.
+PER_ARRAY = "relative_array_distance"
 PER_NEURON = (
     "cosine_difference",
     "log_norm_difference",
@@ -68,14 +70,14 @@ def _facts(found: Any) -> dict[str, Any]:
     if facts["only_common"]:
         found = found.isel(time=common)
     facts |= _instant(found, "time", -1, "end")
-    for name in PER_NEURON:
+    for name in (*PER_NEURON, PER_ARRAY):
         if name in found and found[name].size:
             along = str(found[name].dims[0])
             size = np.nan_to_num(np.abs(found[name].values), nan=np.inf)
             place, neuron = np.unravel_index(size.argmax(), size.shape)
             facts[name] = {
                 "worst": finite(size[place, neuron]),
-                "neuron": int(neuron),
+                **({"array": str(found["array"].values[neuron])} if name == PER_ARRAY else {"neuron": int(neuron)}),
                 **_instant(found, along, place, "time"),
                 "median_at_end": finite(np.median(size[-1])),
                 "worst_at_end": finite(size[-1].max()),
@@ -121,12 +123,14 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             f"warning      at {instants - common} of them b is interpolated linearly between instants of its own"
         )
     lines.append(f"weights      compared at {facts['snapshots']} instants that both have kept")
-    lines.append(f"{'':<26} {'worst':>12} {'neuron':>8} {'at time':>12} {'median at end':>14} {'worst at end':>14}")
-    for name in PER_NEURON:
+    of_what = "array" if PER_ARRAY in facts else "neuron"
+    lines.append(f"{'':<26} {'worst':>12} {of_what:>8} {'at time':>12} {'median at end':>14} {'worst at end':>14}")
+    for name in (*PER_NEURON, PER_ARRAY):
         if name in facts:
             of = facts[name]
             worst, median, last = (_number(of[key]) for key in ("worst", "median_at_end", "worst_at_end"))
-            lines.append(f"{name:<26} {worst:>12} {of['neuron']:>8} {_time(of, 'time'):>12} {median:>14} {last:>14}")
+            which = of.get("array", of.get("neuron"))
+            lines.append(f"{name:<26} {worst:>12} {which:>8} {_time(of, 'time'):>12} {median:>14} {last:>14}")
     if "loss_ratio" in facts:
         of = facts["loss_ratio"]
         worst, last = _number(of["worst"]), _number(of["at_end"])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import xarray as xr
 
 from ..errors import ScenarioError, UsageError
+from ..kinds.network import Handed
 from ..observe import Setting
 from ..problem import Problem, Reduced, build, reduce
 from ..results import layouts, open, open_point
-from ..results.layout import snapshot_index
+from ..results.layout import leaf_names, snapshot_index
 from ..results.stored import scenario_of
 from ..results.weights import weights_of
 from ..scenario import Scenario, referenced_files
@@ -29,12 +30,21 @@ if TYPE_CHECKING:
     from .robustness.classifier import Network
 
 
+class Function(NamedTuple):
+    """What `reopen` was given for a run of :func:`flowsim.flow`."""
+
+    apply: Callable[[Any, Any], Any] | None
+    params: Any
+
+
 class Case:
     """What ran, as a result has it; :func:`flowsim.reopen` makes one. Everything is made once, when it is asked for."""
 
-    def __init__(self, tree: xr.DataTree, name: str, seed: int | None, stage: str | None):
+    def __init__(
+        self, tree: xr.DataTree, name: str, seed: int | None, stage: str | None, function: Function | None = None
+    ):
         self.tree, self.name, self.stage = tree, name, stage
-        self._seed, self._mine = seed, False
+        self._seed, self._mine, self._function = seed, False, function
         _ = self.trajectory  # a wrong seed or stage is told at once
 
     @property
@@ -176,7 +186,28 @@ class Case:
             raise UsageError(
                 f"{self.name}: is a part of an ensemble that does not say of which seed; keep the coordinate seed"
             )
-        return scenario
+        return scenario if self._function is None else scenario.with_network(self._handed(scenario, self._function))
+
+    def _handed(self, scenario: Scenario, function: Function) -> Handed:
+        """The network of a run that was given as a function."""
+        if "init" not in self.tree.children:
+            raise UsageError(f"{self.name}: holds no arrays of a network at time 0, so apply and params are of no use")
+        start = self.tree.children["init"].to_dataset(inherit=False)
+        if "seed" in start.dims:
+            start = start.isel(seed=np.atleast_1d(self.tree.attrs["seed"]).tolist().index(self.seed))
+        arrays = {name: start[name].values for name in leaf_names(start)}
+        try:
+            network = scenario.model.again(function.apply, function.params, arrays)
+        except UsageError as error:
+            raise UsageError(f"{self.name}: {error}") from None
+        return Handed(network, lambda seed: tuple(arrays.values()), {})
+
+    def params_at(self, index: int = -1) -> Any:
+        """Of an ordinary network, the tree of its parameters at one of the instants at which weights were kept; an index
+        below 0 counts from the last one. Raises UsageError where the network has neurons."""
+        if self.problem.network is None:
+            raise UsageError(f"{self.name}: its network has neurons, and no tree of parameters; see weights_at")
+        return self.problem.network.tree(self.weights_at(index).upper)
 
     def _of_stage(self, scenario: Scenario) -> Scenario:
         if self.stage is None:
@@ -202,26 +233,32 @@ def reopen(
     seed: int | None = None,
     stage: str | None = None,
     point: str | Mapping[str, Any] | None = None,
+    apply: Callable[[Any, Any], Any] | None = None,
+    params: Any = None,
 ) -> Case:
     """From a result, a file or a tree, back to what ran: scenario, problem, weights, network, trajectory.
 
     seed: the member of an ensemble. stage: one stage of a run in several. point: of the folder of a sweep, the point with
     these values of swept keys, such as ``{"data.noise.total": 0.1, "seed": 0}``, or with this SHA-256.
+    apply: of a run of :func:`flowsim.flow`, its function, which no file holds; params: a tree like the one that it was
+    given, where that was not made of dictionaries and lists alone.
     A file stays open until the case is closed, by ``close`` or by ``with``. The files that a scenario names need not be
     there. Raises UsageError where this is no result, where there is no such member, stage or point, and where a member or a
     point has to be chosen.
     """
+    function = None if apply is None and params is None else Function(apply, params)
     if isinstance(result, Case):
         if point is not None:
             raise UsageError("point: chooses among the points of a sweep, in its folder")
-        if seed is None and stage is None:
+        if seed is None and stage is None and function is None:
             return result
-        return Case(result.tree, result.name, result._seed if seed is None else seed, stage or result.stage)
+        own = result._seed if seed is None else seed
+        return Case(result.tree, result.name, own, stage or result.stage, function or result._function)
     tree, name, opened = tree_of(result, point)
     try:
         if "time" not in tree.dims:
             raise UsageError(f"{name}: holds no trajectory, so it is not a result of flowsim")
-        case = Case(tree, name, seed, stage)
+        case = Case(tree, name, seed, stage, function)
     except UsageError:
         if opened:
             tree.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ..arrays import Booleans, Floats, Integers
 from ..errors import UsageError
 from ..kinds.data import DATA
-from ..results.layout import snapshot_index
+from ..results.layout import leaf_names, snapshot_index
 from ..results.stored import keys_of
 from ..scenario.scenario import DEFAULT_TAGS
 from .case import Case, Result, reopened
@@ -29,6 +29,7 @@ MEANINGS = {
     "loss_ratio": "loss of a / loss of b",
     "angle": "angle between the weights of a and b, in radians",
     "relative_weight_distance": "|w_a - w_b| / |w_b|",
+    "relative_array_distance": "|a - b| / |b| of each trained array, in the Frobenius norm",
 }
 
 
@@ -142,6 +143,9 @@ def _along_time(one: xr.Dataset, other: xr.Dataset, instants: Instants) -> dict[
 
 def _at_snapshots(one: xr.Dataset, other: xr.Dataset, logarithms: bool) -> xr.Dataset:
     """Angles and distances where both have kept their weights."""
+    arrays = [name for name in leaf_names(one) if name in other]
+    if arrays:
+        return _of_arrays(one, other, arrays, logarithms)
     if "direction" not in one or "direction" not in other:
         return xr.Dataset()
     instants = _common(one, other, "snapshot", logarithms)
@@ -161,6 +165,22 @@ def _at_snapshots(one: xr.Dataset, other: xr.Dataset, logarithms: bool) -> xr.Da
             distance = np.linalg.norm(np.exp(growth)[..., None] * first - second, axis=-1)
         found["relative_weight_distance"] = (dims, distance)
     return found
+
+
+def _of_arrays(one: xr.Dataset, other: xr.Dataset, arrays: Sequence[str], logarithms: bool) -> xr.Dataset:
+    """Of the trained arrays of ordinary networks."""
+    instants = _common(one, other, "snapshot", logarithms)
+    common = np.flatnonzero(~instants.interpolated)
+    mine, theirs = instants.place[common], instants.below[common] + (instants.share[common] == 1)
+    distances = []
+    for name in arrays:
+        first, second = (
+            run[name].values[places].reshape(len(common), -1) for run, places in ((one, mine), (other, theirs))
+        )
+        size = np.linalg.norm(second, axis=1)
+        distances.append(np.linalg.norm(first - second, axis=1) / np.where(size > 0, size, 1.0))
+    found = {"relative_array_distance": (("snapshot", "array"), np.array(distances).T)}
+    return xr.Dataset(found, {"snapshot": one["snapshot"][mine], "array": arrays})
 
 
 def _directions(run: xr.Dataset, places: Integers) -> Floats:
@@ -186,6 +206,9 @@ def _differences(first: Case, second: Case) -> Iterator[str]:
     more."""
     one, other = first.trajectory, second.trajectory
     apart = False
+    trained = [{name: run[name].shape[1:] for name in leaf_names(run)} for run in (one, other)]
+    if trained[0] != trained[1] and all("snapshot" in run.dims for run in (one, other)):
+        yield f"the trained arrays of a are {trained[0]}, those of b {trained[1]}"
     for name in ("neuron", "cluster", "feature"):
         sizes = one.sizes.get(name), other.sizes.get(name)
         if None not in sizes and sizes[0] != sizes[1]:

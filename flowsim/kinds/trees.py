@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
@@ -20,6 +21,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 #: Operations at which a gradient may jump, as JAX writes them.
 KINKS = re.compile(r" (max|min|abs|sign|clamp|select_n|select_and_scatter_add|reduce_window_max)\b")
+#: The first part of a path, as JAX writes it: a dictionary's key or a sequence's index.
+PART = re.compile(r"\['(?P<key>[^']*)'\]|\[(?P<index>\d+)\]")
 #: What the only array of a tree is called that is nothing but an array.
 ALONE = "params"
 
@@ -81,6 +84,48 @@ def network_of(
         raise UsageError(f"{name}: gives {_told(found)} for x of shape {(2, *input_shape)}; expected {wanted}")
     count = 1 if len(found) == 1 else found[1]
     return Network(name, function, leaves, tree, input_shape, count, degree, not KINKS.search(str(traced))), arrays
+
+
+def network_again(
+    function: Callable[[Any, Any], Any] | None,
+    params: Any,
+    stored: Sequence[tuple[str, str, Any]],
+    input_shape: tuple[int, ...],
+    *,
+    name: str,
+    degree: float | None,
+) -> Network:
+    """The network of a result. stored: (name, path, values) of its trained arrays; params: a tree with the same arrays at
+    the same places, None where the tree is made of dictionaries and lists alone.
+
+    Raises UsageError where the tree cannot be made, or is another one.
+    """
+    tree = _tree_of([(path, array) for _, path, array in stored]) if params is None else params
+    placed, _ = jax.tree_util.tree_flatten_with_path(tree)
+    there = [(jax.tree_util.keystr(path), np.shape(leaf)) for path, leaf in placed if _trained(leaf)]
+    wanted = [(path, np.shape(array)) for _, path, array in stored]
+    if there != wanted:
+        raise UsageError(f"params: the run's arrays were {wanted}, those of this tree are {there}")
+    network, _ = network_of(function or over_samples, tree, input_shape, name=name, degree=degree)
+    names = zip(network.leaves, stored, strict=True)
+    return replace(network, leaves=tuple(replace(leaf, name=known) for leaf, (known, *_) in names))
+
+
+def _tree_of(arrays: Sequence[tuple[str, Any]]) -> Any:
+    """Dictionaries and lists with these arrays at these paths, as JAX writes paths."""
+    if len(arrays) == 1 and not arrays[0][0]:
+        return arrays[0][1]
+    found: dict[Any, list[tuple[str, Any]]] = {}
+    for path, array in arrays:
+        part = PART.match(path)
+        if part is None:
+            raise UsageError(
+                f"the run's params were not made of dictionaries and lists alone ({path}); give params, too"
+            )
+        key = part["key"] if part["index"] is None else int(part["index"])
+        found.setdefault(key, []).append((path[part.end() :], array))
+    inner = {key: _tree_of(within) for key, within in found.items()}
+    return [inner[place] for place in sorted(inner)] if all(isinstance(key, int) for key in inner) else inner
 
 
 @in_float64

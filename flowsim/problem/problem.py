@@ -46,6 +46,9 @@ class Problem:
 
     def __repr__(self) -> str:
         samples, features = self.inputs.shape
+        if self.network is not None:
+            entries = sum(leaf.size for leaf in self.network.leaves)
+            return f"Problem: {samples} samples, {features} features, {self.network.name} of {entries} weights"
         sizes = (
             f"{samples} samples, {features} features, {len(self.centers)} clusters, {len(self.hidden_log_norm)} neurons"
         )

@@ -165,10 +165,14 @@ def leaves(network: Network, arrays: Sequence[Any], over: tuple[str, ...]) -> di
 def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
     """The layers above the first, or all arrays of an ordinary network, as a trajectory holds them: the inverse of what
     `root` makes of them."""
-    found = [variable for variable in dataset.data_vars.values() if LEAF in variable.attrs]
-    if found:
-        return tuple(variable.values for variable in sorted(found, key=lambda variable: int(variable.attrs[LEAF])))
-    return layers_of(dataset)
+    names = leaf_names(dataset)
+    return tuple(dataset[name].values for name in names) if names else layers_of(dataset)
+
+
+def leaf_names(dataset: xr.Dataset) -> list[str]:
+    """The trained arrays of an ordinary network, in their order; [] of networks of neurons."""
+    found = {str(name): int(array.attrs[LEAF]) for name, array in dataset.data_vars.items() if LEAF in array.attrs}
+    return sorted(found, key=found.__getitem__)
 
 
 def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:

@@ -74,7 +74,7 @@ class Ensemble:
     @property
     def threads(self) -> int:
         """How many members may run at once. JAX has threads of its own."""
-        if self.first.plan.engine == "diffrax":
+        if self.first.plan.engine == "diffrax" or self.first.problem.network is not None:
             return 1
         flight = 8 * len(self.instants) * self.first.reduced.direction.size
         return max(min(cores(), FLIGHT_BYTES // flight), 1)

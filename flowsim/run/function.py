@@ -90,13 +90,13 @@ def asked(
     keys: Mapping[str, Any],
 ) -> Scenario:
     """The scenario that the arguments of :func:`flow` make, with the network."""
-    from ..kinds.trees import arrays_of, network_of
+    from ..kinds.trees import arrays_of, network_of, over_samples
 
     seeds = [seed] if isinstance(seed, int) else [int(one) for one in seed]
     x = np.asarray(x, dtype=float)
     start = params if callable(params) and not _is_module(params) else lambda seed: params
     if apply is None:
-        apply, name = _each, type(params).__name__
+        apply, name = over_samples, type(params).__name__
     else:
         name = getattr(apply, "__qualname__", type(apply).__name__)
     taken = {*COORDINATES, *WEIGHTS, *OBSERVABLES, *observe}
@@ -156,10 +156,3 @@ def _is_module(params: Any) -> bool:
     from ..kinds.trees import is_leaf
 
     return not is_leaf(params)
-
-
-def _each(module: Any, x: Any) -> Any:
-    """The outputs of a module that takes a single x."""
-    from ..kinds.trees import over_samples
-
-    return over_samples(module, x)

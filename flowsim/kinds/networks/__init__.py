@@ -1,13 +1,18 @@
-"""[model]: the network. One file a kind; what a network says of itself is asked for everywhere else, never its kind."""
+"""[model]: the network.
+
+One file a kind. What a network says of itself is asked for everywhere else, never its kind.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...errors import UsageError
 from ..activations import NONE, Activation
 from ..drawing import Drawing
 from ..gates import Gates
-from ..network import Handed
+from ..network import Handed, Network
 from ..registry import Registry
 from ..samples import Samples
 from ..section import Section
@@ -74,6 +79,11 @@ class NetworkSection(Section):
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         """Of an ordinary network: what it computes, and from where it starts."""
         raise NotImplementedError
+
+    def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
+        """Of a result of a network that no text can say all of: the same network, from the function and a tree that are
+        handed over once more. arrays: name -> its values at time 0. Raises UsageError for all others."""
+        raise UsageError(f'apply and params are for runs of flowsim.flow; this one was of model.kind = "{self.kind}"')
 
     @property
     def hidden_widths(self) -> tuple[int, ...]:

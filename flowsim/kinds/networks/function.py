@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from ..drawing import Drawing
-from ..network import Handed
+from ..network import Handed, Network
 from ..samples import Samples
 from ..section import Count, Positive, as_tuple
 from . import NETWORKS, NetworkSection
@@ -37,10 +38,17 @@ class Function(NetworkSection):
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         if scenario.handed is None:
             needed = (
-                f"{self.name} is a function of Python, which has to be handed over: flowsim.flow(apply, params, x, y)"
+                f"{self.name} is a function of Python, which has to be handed over: flowsim.flow(apply, params, x, y), or "
+                "flowsim.reopen(result, apply=...)"
             )
             raise scenario.error(("model.kind", needed))
         return scenario.handed
+
+    def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
+        from ..trees import network_again  # with JAX, which other networks do without
+
+        places = zip(arrays, self.paths, arrays.values(), strict=True)
+        return network_again(apply, params, list(places), self.input_shape, name=self.name, degree=self.homogeneity)
 
 
 NETWORKS.register("function", Function)

@@ -13,6 +13,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flowsim
+from flowsim.cli import main
 
 RTOL = 1e-6
 
@@ -309,6 +310,95 @@ def test_several_outputs_are_trained_on_vectors_and_on_classes(regression):
     run = flowsim.flow(apply, start, x, classes, loss="cross_entropy", until={"time": 50.0}, times=5)
     assert run["loss"][0] == pytest.approx(np.log(2))
     assert run["accuracy"][-1] == 1
+
+
+def two_layers(params, x):
+    return x @ params["layers"][0].T @ params["layers"][1]
+
+
+def drawn(seed):
+    random = np.random.default_rng(seed)
+    return {"layers": [0.5 * random.standard_normal((4, 3)), 0.5 * random.standard_normal(4)]}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"until": {"time": 3.0}}, {"method": "sgd", "step": 0.05, "batch": 4, "iterations": 60}],
+    ids=["flow", "sgd"],
+)
+def test_the_members_of_an_ensemble_are_the_runs_of_its_seeds(keys, regression):
+    together = flowsim.flow(two_layers, drawn, *regression, seed=[3, 5], times=4, snapshots=3, **keys)
+    for place, seed in enumerate((3, 5)):
+        alone = flowsim.flow(two_layers, drawn, *regression, seed=seed, times=4, snapshots=3, **keys)
+        for name in ("loss", "layers_0", "layers_1"):
+            np.testing.assert_allclose(together[name][place], alone[name], rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(together["init/layers_0"][place], drawn(seed)["layers"][0])
+
+
+def test_a_result_is_reopened_with_its_function_and_with_no_other(regression, tmp_path):
+    file = tmp_path / "run.nc"
+    run = flowsim.flow(two_layers, drawn, *regression, until={"time": 3.0}, times=4, snapshots=2, output=file)
+    with flowsim.reopen(file) as case, pytest.raises(flowsim.UsageError, match=r"two_layers is a function of Python"):
+        _ = case.problem
+    with flowsim.reopen(file, apply=two_layers) as case:
+        np.testing.assert_array_equal(case.problem.upper[0], drawn(0)["layers"][0])
+        np.testing.assert_array_equal(case.params_at(-1)["layers"][1], run["layers_1"][-1])
+    doubled = flowsim.reopen(file, apply=lambda params, x: 2 * two_layers(params, x))
+    with doubled, pytest.raises(flowsim.UsageError, match="at time 0 are others"):
+        _ = doubled.problem
+    other = flowsim.reopen(file, apply=linear, params={"w": np.zeros(3)})
+    with other, pytest.raises(flowsim.UsageError, match="those of this tree are"):
+        _ = other.problem
+
+
+def test_a_module_is_reopened_with_one_like_it(images, tmp_path):
+    file = tmp_path / "run.nc"
+    flowsim.flow(None, Convolutions(0), *images, loss="logistic", until={"time": 1.0}, times=2, output=file)
+    with flowsim.reopen(file, params=Convolutions(7)) as case:
+        trained = case.params_at(-1)
+        assert isinstance(trained, Convolutions)
+        np.testing.assert_array_equal(trained.readout.bias, case.trajectory["readout_bias"][-1])
+    with flowsim.reopen(file, apply=two_layers) as case, pytest.raises(flowsim.UsageError, match="give params, too"):
+        _ = case.problem
+
+
+def test_two_runs_are_compared_array_by_array(regression):
+    keys = {"until": {"time": 3.0}, "times": 4, "snapshots": "all"}
+    coarse, fine = (flowsim.flow(two_layers, drawn, *regression, rtol=rtol, **keys) for rtol in (1e-3, 1e-9))
+    found = flowsim.compare(coarse, fine)["relative_array_distance"]
+    assert found.dims == ("snapshot", "array")
+    expected = np.linalg.norm(coarse["layers_1"] - fine["layers_1"], axis=1) / np.linalg.norm(fine["layers_1"], axis=1)
+    np.testing.assert_allclose(found.sel(array="layers_1"), expected)
+    other = flowsim.flow(linear, {"w": np.zeros(3), "b": np.array(0.0)}, *regression, **keys)
+    with pytest.raises(flowsim.UsageError, match="the trained arrays of a are"):
+        flowsim.compare(coarse, other)
+
+
+def test_a_result_is_shown_drawn_and_reported(regression, tmp_path):
+    file = tmp_path / "run.nc"
+    flowsim.flow(two_layers, drawn, *regression, until={"time": 3.0}, times=4, output=file, title="two layers")
+    for words in (
+        ["show", file],
+        ["plot", file, "loss", "-o", tmp_path / "loss.png"],
+        ["report", file, "-o", tmp_path / "report.html"],
+    ):
+        assert main([*map(str, words)]) == 0, words
+    assert "two layers" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_unit_that_is_zero_by_a_symmetry_does_not_stop_the_flow():
+    """The middle layers stay diagonal but for rounding, whose relative error nothing could keep small."""
+    layers = [0.3 * np.linalg.qr(np.random.default_rng(4).standard_normal((3, 3)))[0], 0.3 * np.eye(3), 0.3 * np.eye(3)]
+
+    def apply(params, x):
+        for matrix in params:
+            x = x @ matrix.T
+        return x
+
+    targets = np.diag([3.0, 1.5, 0.7]) @ np.linalg.inv(layers[0] / 0.3).T
+    keys = {"loss": {"kind": "square", "reduction": "sum"}, "until": {"time": 10.0, "steps": 2000}, "times": 3}
+    run = flowsim.flow(apply, layers, np.eye(3), targets.T, units="entries", **keys)
+    assert run.attrs["status"] == "done"
 
 
 @pytest.mark.parametrize(
