@@ -231,6 +231,21 @@ def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(key
     np.testing.assert_array_equal(resumed["numerics/evaluations"], whole["numerics/evaluations"])
 
 
+def test_an_array_may_have_a_name_that_the_solver_s_own_arrays_have(tmp_path):
+    random = np.random.default_rng(0)
+    x, start = random.standard_normal((5, 3)), {"hidden": random.standard_normal((4, 3)), "clock": np.ones(4)}
+
+    def apply(params, x):
+        return jnp.tanh(x @ params["hidden"].T) @ params["clock"]
+
+    keys = {"times": 6, "output": tmp_path / "run.nc"}
+    cut = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0, "steps": 3}, **keys)
+    assert cut.attrs["status"] == "step_limit"
+    resumed = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0}, resume=True, **keys)
+    whole = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0}, times=6)
+    np.testing.assert_array_equal(resumed["hidden"], whole["hidden"])
+
+
 def linear(params, x):
     return x @ params["w"] + params["b"]
 
