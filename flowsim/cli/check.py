@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..kinds.used import listed, used
 from .common import add_json, add_scenario, print_json, read_scenario
 
 
@@ -65,6 +66,7 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "solver": plan.solver,
         "coordinates": plan.coordinates,
         "until": [_until(part.flow) for part in prepared.scenario.stages],
+        "plugins": [f"{plugin}: {listed(kinds)}" for plugin, kinds in used(prepared.scenario.to_dict()).items()],
         "reasons": list(plan.reasons),
         "warnings": list(plan.warnings),
         "variables": [observable.name for observable in selection.observables],
@@ -83,6 +85,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     projected = "neurons moved into the span of the data" if facts["projected"] else "the data span all features"
     return [
         *([f"title        {facts['title']}"] if facts["title"] else []),
+        *(f"plugin       {line}" for line in facts["plugins"]),
         *([_members(facts)] if facts["members"] is not None else []),
         f"sizes        {sizes}",
         *([f"held out     {facts['test_samples']} samples, not trained on"] if facts["test_samples"] else []),

@@ -77,7 +77,8 @@ def rebuild(*sections: type[Section]) -> None:
 def told_by(sort: str, values: Mapping[str, Any]) -> type[Section] | None:
     """The section of the registered kind that the tags among these values name; None where it is not registered."""
     kinds = REGISTRIES[sort]
-    for name in {values.get("kind", ""), values.get("shape", "")} & kinds.keys():
+    named = {str(values[tag]) for tag in ("kind", "shape") if tag in values}
+    for name in named & kinds.keys():
         variants: tuple[type[Section], ...] = kinds[name].variants()
         for section in variants:
             if values[section.TAG] in get_args(section.model_fields[section.TAG].annotation):

@@ -44,14 +44,14 @@ def read(attributes: Mapping[Any, Any]) -> dict[Plugin, Kinds]:
 def missing(attributes: Mapping[Any, Any]) -> str:
     """What a result takes from plugins that is not registered here, and how to bring it; "" where nothing is missing."""
     found = [(plugin, _gone(kinds)) for plugin, kinds in read(attributes).items()]
-    told = [f"{_listed(gone)} of the plugin {plugin}" for plugin, gone in found if gone]
+    told = [f"{listed(gone)} of the plugin {plugin}" for plugin, gone in found if gone]
     return f"it takes {' and '.join(told)}; {BRING}" if told else ""
 
 
 def lines(attributes: Mapping[Any, Any]) -> list[str]:
     """Of each plugin of a result, what it is and what is taken from it, and how to bring it where it is not here."""
     return [
-        f"{plugin}: {_listed(kinds)}" + (f"; not loaded here: {BRING}" if _gone(kinds) else "")
+        f"{plugin}: {listed(kinds)}" + (f"; not loaded here: {BRING}" if _gone(kinds) else "")
         for plugin, kinds in read(attributes).items()
     ]
 
@@ -65,7 +65,8 @@ def _gone(kinds: Kinds) -> Kinds:
     return {sort: names for sort, names in gone.items() if names}
 
 
-def _listed(kinds: Kinds) -> str:
+def listed(kinds: Kinds) -> str:
+    """In words."""
     return ", ".join(f'{sort} "{name}"' for sort, names in kinds.items() for name in names)
 
 

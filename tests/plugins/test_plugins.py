@@ -90,7 +90,9 @@ def test_a_stop_condition_ends_a_run_at_the_first_kept_instant_that_meets_it(lab
 def test_check_names_a_stop_condition_and_misspelt_ones_are_answered_by_line(lab, capsys):
     (lab / "s.toml").write_text(GROWN + FLOWS["numba"])
     assert main(["check", "s.toml", *GIVEN]) == 0
-    assert "until        time 50; or norm 0.5, at an instant that is kept" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "until        time 50; or norm 0.5, at an instant that is kept" in told
+    assert f'plugin       my_lab 1.2 (SHA-256 {digest(lab / "my_lab.py")[:12]}): stop condition "norm"' in told
     assert main(["check", "s.toml", *GIVEN, "--set", "seed=[0, 1]"]) == 2
     assert "s.toml:9: flow.until.norm: is for a run of a single seed, not an ensemble" in capsys.readouterr().err
     (lab / "s.toml").write_text(GROWN + FLOWS["numba"].replace("norm", "nrm"))
