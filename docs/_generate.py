@@ -115,7 +115,7 @@ def _scenario() -> Iterator[str]:
     for name, spec in sections.items():
         yield from ("", f"### `[{name}]`", "")
         module = import_module(HOMES.get(name, f"flowsim.scenario.{name}")).__doc__ or ""
-        yield _plain(_sentence(module.partition(": ")[2].strip()))
+        yield _plain(_sentence(module.partition("\n\n")[0].partition(": ")[2].strip()))
         if "oneOf" in spec:
             yield from _kinds(name, spec["oneOf"], document)
         else:

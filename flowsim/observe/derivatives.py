@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,40 +58,37 @@ class Derivatives:
         import jax
 
         with jax.enable_x64(True):
-            return np.asarray(self._compiled[name](*arguments))
+            return np.asarray(_compiled(self.function, self.loss)[name](*arguments))
 
-    @cached_property
-    def _compiled(self) -> dict[str, Callable[..., Any]]:
-        import jax
-        import jax.numpy as jnp
-        from jax.flatten_util import ravel_pytree
 
-        def gradient(params: Tree, data: Any) -> Any:
-            inputs, targets, weight = data
-            seen, pull_back = jax.vjp(lambda params: self.function(params, inputs), params)
-            (found,) = pull_back(weight * self.loss.derivative(seen, targets, jnp))
-            return ravel_pytree(found)[0]
+@lru_cache(maxsize=32)
+def _compiled(function: Callable[[Tree, Any], Any], loss: Loss) -> dict[str, Callable[..., Any]]:
+    """By their names; the members of an ensemble share them."""
+    import jax
+    import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
 
-        def hessian_product(params: Tree, vector: Any, data: Any) -> Any:
-            direction = ravel_pytree(params)[1](vector)
-            return jax.jvp(lambda params: gradient(params, data), (params,), (direction,))[1]
+    def gradient(params: Tree, data: Any) -> Any:
+        inputs, targets, weight = data
+        seen, pull_back = jax.vjp(lambda params: function(params, inputs), params)
+        (found,) = pull_back(weight * loss.derivative(seen, targets, jnp))
+        return ravel_pytree(found)[0]
 
-        def hessian(params: Tree, data: Any) -> Any:
-            units = jnp.eye(ravel_pytree(params)[0].size)
-            return jax.lax.map(lambda unit: hessian_product(params, unit, data), units)
+    def hessian_product(params: Tree, vector: Any, data: Any) -> Any:
+        direction = ravel_pytree(params)[1](vector)
+        return jax.jvp(lambda params: gradient(params, data), (params,), (direction,))[1]
 
-        def tangent_kernel(params: Tree, inputs: Any) -> Any:
-            def of(params: Tree) -> Any:
-                return self.function(params, inputs)
+    def hessian(params: Tree, data: Any) -> Any:
+        units = jnp.eye(ravel_pytree(params)[0].size)
+        return jax.lax.map(lambda unit: hessian_product(params, unit, data), units)
 
-            seen, pull_back = jax.vjp(of, params)
-            units = jnp.eye(seen.size).reshape(-1, *seen.shape)
-            return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
+    def tangent_kernel(params: Tree, inputs: Any) -> Any:
+        def of(params: Tree) -> Any:
+            return function(params, inputs)
 
-        parts: dict[str, Callable[..., Any]] = {
-            "gradient": gradient,
-            "hessian_product": hessian_product,
-            "hessian": hessian,
-            "tangent_kernel": tangent_kernel,
-        }
-        return {name: jax.jit(part) for name, part in parts.items()}
+        seen, pull_back = jax.vjp(of, params)
+        units = jnp.eye(seen.size).reshape(-1, *seen.shape)
+        return jax.lax.map(lambda unit: jax.jvp(of, (params,), pull_back(unit))[1].ravel(), units)
+
+    parts = (gradient, hessian_product, hessian, tangent_kernel)
+    return {part.__name__: jax.jit(part) for part in parts}

@@ -159,7 +159,10 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     compiled = problem.two_layers and not problem.uncompiled
     if not compiled and flow.precision == "mixed":
-        raise scenario.error(("flow.precision", 'descent without a compiled kernel computes in "float64"'))
+        others = (
+            "descent of networks of several layers, of features of the tangent kernel, and without a compiled kernel,"
+        )
+        raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
     if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
         raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"

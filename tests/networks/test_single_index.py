@@ -48,9 +48,11 @@ def test_the_overlap_of_the_population_flow_follows_its_scalar_equation(exponent
         rtol=1e-8,
         observe={"overlap": lambda params: params["weight"][0] / (params["weight"] @ params["weight"]) ** 0.5},
     )
-    expected = [overlap(time, start, exponent) for time in tree["time"].values]
+    expected = np.array([overlap(time, start, exponent) for time in tree["time"].values])
     assert expected[-1] > 0.9
     np.testing.assert_allclose(tree["overlap"].values, expected, atol=1e-6)
+    # Hermite polynomials of two directions have the mean product m^k
+    np.testing.assert_allclose(tree["loss"].values, 1 - expected**exponent, atol=1e-5)
 
 
 def test_many_samples_come_close_to_the_population():

@@ -1,4 +1,7 @@
-"""[data]: what the network is trained on. One file a kind."""
+"""[data]: what the network is trained on.
+
+One file a kind. What data say of themselves is asked for everywhere else, never their kind.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""[init]: where the flow starts. w_j(0) = scale * shape_j, or weights of one's own. One file a kind."""
+"""[init]: where the flow starts. w_j(0) = scale * shape_j, or weights of one's own.
+
+One file a kind.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""[loss]: what is minimised, and the losses of one sample: one file each."""
+"""[loss]: what is minimised.
+
+One file a kind.
+"""
 
 from __future__ import annotations
 

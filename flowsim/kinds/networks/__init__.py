@@ -1,4 +1,7 @@
-"""[model]: the network. One file a kind; what a network says of itself is asked for everywhere else, never its kind."""
+"""[model]: the network.
+
+One file a kind. What a network says of itself is asked for everywhere else, never its kind.
+"""
 
 from __future__ import annotations
 

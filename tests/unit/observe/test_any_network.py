@@ -298,3 +298,12 @@ def test_the_larger_the_output_s_scale_the_less_the_kernel_moves():
 
     assert of_scale(100.0) / of_scale(1000.0) == pytest.approx(10.0, rel=0.02)
     assert of_scale(1000.0) < 0.01 < of_scale(1.0)
+
+
+def test_members_of_an_ensemble_share_what_is_compiled(small):
+    first, second = (
+        Setting(reduce(flowsim.build(small(model={"activation": "tanh", "width": 6}, seed=seed)))).derivatives
+        for seed in (0, 1)
+    )
+    assert first.function == second.function
+    assert first.function != Setting(reduce(flowsim.build(small()))).derivatives.function

@@ -142,3 +142,28 @@ def test_wrong_keys_are_told():
         flowsim.loads('[model]\nkind = "dense"\nwidths = [7]\nzero_output = true\n')
     with pytest.raises(flowsim.ScenarioError, match=r'model\.activation: "tanhh" is not allowed; did you mean "tanh"'):
         flowsim.loads('[model]\nkind = "dense"\nactivation = "tanhh"\n')
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "outputs"),
+    [("cross_entropy", np.arange(8) % 3, 3), ("square", np.random.default_rng(1).standard_normal((8, 2)), 2)],
+)
+def test_a_table_has_classes_or_vectors(tmp_path, loss, y, outputs):
+    np.savez(tmp_path / "table.npz", x=X, y=y)
+    scenario = f"""
+[data]
+kind = "table"
+path = "table.npz"
+[model]
+kind = "dense"
+widths = [16]
+[init]
+scale = 1.0
+[loss]
+kind = "{loss}"
+[flow]
+until = {{ time = 20.0 }}
+"""
+    kept = flowsim.run(flowsim.loads(scenario, folder=tmp_path))
+    assert kept["layer_2"].shape == (2, outputs, 16)
+    assert kept["loss"][-1] < 0.8 * kept["loss"][0]
