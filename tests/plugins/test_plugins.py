@@ -317,6 +317,22 @@ print(OBSERVABLES.origin("participation"))
     assert found.stdout.strip() == f"their_lab 3.1 (SHA-256 {digest_here[:12]})"
 
 
+SILU = """
+@flowsim.register.activation("silu")
+def silu(z, xp, *, beta: float = 1.0):
+    return z / (1 + xp.exp(-beta * z))
+"""
+
+
+@pytest.mark.parametrize(
+    "text", ["[flow]\nuntil = { norm = 1.0 }", '[model]\nactivation = "silu"\nbeta = 2.0'], ids=["until", "activation"]
+)
+def test_so_they_are_for_keys_and_kinds_of_sections(lab, text):
+    installed(lab, "their_lab", LAB + SILU)
+    found = python(f"import flowsim\nprint(flowsim.loads({text!r}).sha256[:0])", lab)
+    assert (found.stdout, found.stderr) == ("\n", "")
+
+
 def test_a_broken_installed_package_is_warned_of_by_name_and_left_out(lab):
     installed(lab, "broken_lab", "1 / 0\n")
     installed(lab, "their_lab", LAB.replace("my_lab", "their_lab"))
