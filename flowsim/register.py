@@ -10,7 +10,7 @@ A scenario then names the kind as it names flowsim's own: ``observe.variables = 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C", bound=type)
+N = TypeVar("N", bound=Callable[..., Any])
 
 
 def observable(
@@ -193,18 +193,26 @@ def init(name: str) -> Callable[[F], F]:
     return register
 
 
-def network(name: str) -> Callable[[C], C]:
+def network(
+    name: str,
+    *,
+    start: Callable[..., Any] | None = None,
+    degree: float | None = None,
+    units: str | Mapping[str, str] = "rows",
+) -> Callable[[N], N]:
     """Register a class as a network of [model]; its annotated attributes are keys, checked by their annotations.
 
     apply(self, params, x): outputs (n,), or (n, k), for x (n, d), in JAX. shapes(self, features, outputs): name -> shape of
     each trained array, which [init] draws; or start(self, rng, features, outputs): the tree of arrays, which init.scale
     multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`.
+    With start, a function (rng, features, outputs, *, keys), it is a function (params, x, *, keys) that is registered, and
+    degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
     """
     from .kinds.made import network_of
     from .kinds.networks import NETWORKS
 
-    def register(source: C) -> C:
-        kind = network_of(name, source)
+    def register(source: N) -> N:
+        kind = network_of(name, source, start, degree, units)
         with _by(source):
             NETWORKS.register(name, kind)
         return source

@@ -57,7 +57,8 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "features": problem.inputs.shape[1],
         "clusters": len(problem.centers),
         "neurons": neurons,
-        "layers": [len(matrix) for matrix in problem.upper],
+        "layers": [] if problem.network else [len(matrix) for matrix in problem.upper],
+        "parameters": sum(leaf.size for leaf in problem.network.leaves) if problem.network else None,
         "reduced_samples": len(reduced.targets),
         "reduced_coordinates": coordinates,
         "merged": reduced.merged,
@@ -78,7 +79,8 @@ def _facts(prepared: Any) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    sizes = ", ".join(f"{facts[name]} {name}" for name in ("samples", "features", "clusters", "neurons"))
+    trained = "neurons" if facts["parameters"] is None else "parameters"
+    sizes = ", ".join(f"{facts[name]} {name}" for name in ("samples", "features", "clusters", trained))
     merged = f"{facts['merged']} equal samples merged" if facts["merged"] else "no equal samples to merge"
     sizes += "".join(f", {width} in layer {layer}" for layer, width in enumerate(facts["layers"], start=2))
     of_all = " of all members" if facts["members"] is not None else ""

@@ -210,10 +210,19 @@ class MadeData(DataSection):
         return found.arrays()
 
 
-def network_of(name: str, source: type) -> type[OrdinarySection]:
+def network_of(
+    name: str,
+    source: Any,
+    start: Callable[..., Any] | None = None,
+    degree: float | None = None,
+    units: str | Mapping[str, str] = "rows",
+) -> type[OrdinarySection]:
     """source: a class whose annotated attributes are keys, with apply(self, params, x) and either shapes(self, features,
-    outputs) or start(self, rng, features, outputs)."""
+    outputs) or start(self, rng, features, outputs), and with degree and units; or a function (params, x, *, keys), beside
+    which start is a function (rng, features, outputs, *, keys)."""
     what = f'network "{name}"'
+    if start is not None:
+        source = _class_of(what, source, start, degree, units)
     if not isinstance(source, type) or not hasattr(source, "apply"):
         raise UsageError(f"{what}: needs a class with a method apply(self, params, x)")
     if not (hasattr(source, "shapes") or hasattr(source, "start")):
@@ -230,6 +239,35 @@ def network_of(name: str, source: type) -> type[OrdinarySection]:
     section = _create(MadeNetwork, "kind", made, keys, set(OrdinarySection.model_fields))
     section.UNITS = getattr(source, "units", "rows")
     return section
+
+
+def _class_of(
+    what: str, function: Callable[..., Any], start: Callable[..., Any], degree: float | None, units: Any
+) -> type:
+    """The class that a function and its start make."""
+    if isinstance(function, type) or len(_positional(function)) != 2:
+        raise UsageError(f"{what}: start= goes with a function (params, x, *, keys); a class has a method start")
+    arguments = inspect.signature(function).parameters
+    keys = [key for key, one in arguments.items() if one.kind is one.KEYWORD_ONLY]
+    wanted = set(inspect.signature(start).parameters)
+    hints = get_type_hints(function, include_extras=True)
+
+    def given(instance: Any, among: Collection[str]) -> dict[str, Any]:
+        return {key: getattr(instance, key) for key in keys if key in among}
+
+    members = {
+        "__doc__": function.__doc__,
+        "__annotations__": {key: hints[key] for key in keys if key in hints},
+        "apply": lambda self, params, x: function(params, x, **given(self, keys)),
+        "start": lambda self, rng, features, outputs: start(rng, features, outputs, **given(self, wanted)),
+        "degree": degree,
+        "units": units,
+        **{key: arguments[key].default for key in keys if arguments[key].default is not inspect.Parameter.empty},
+    }
+    missing = [key for key in keys if key not in hints]
+    if missing:
+        raise UsageError(f"{what}: the argument {missing[0]} has no annotation, by which its values are checked")
+    return type(function.__name__, (), members)
 
 
 class MadeNetwork(OrdinarySection):

@@ -62,7 +62,7 @@ def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dat
     began, numbers = begun.saved() if begun is not None else ({}, {})
     variables = {
         name: (
-            tuple(f"{name}_{axis}" for axis in range(array.ndim)),
+            tuple(f"{GROUP}_{name}_{axis}" for axis in range(array.ndim)),
             array,
             {"long_name": f"{name.replace('_', ' ')} of the solver, as its engine keeps it", "units": "1"},
         )

@@ -206,6 +206,25 @@ def test_a_network_may_say_where_it_starts(small):
     assert [array.tolist() for array in problem.upper] == [[1e-20] * problem.inputs.shape[1]] * 2
 
 
+def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(small):
+    equinox, jax = pytest.importorskip("equinox"), pytest.importorskip("jax")
+
+    def layers(rng, features, outputs, *, width: int):
+        return equinox.nn.MLP(features, "scalar", width, 1, activation=jax.nn.tanh, key=jax.random.key(0))
+
+    @flowsim.register.network("module", start=layers)
+    def module(params, x, *, width: int = 3, gain: float = 1.0):
+        return gain * jax.vmap(params)(x)
+
+    scenario = small(model={"kind": "module", "width": 4, "gain": 0.5}, init__scale=1.0, flow=FLOW)
+    problem = flowsim.build(scenario)
+    assert sum(array.size for array in problem.upper) == (problem.inputs.shape[1] + 1) * 4 + 4 + 1
+    loss = flowsim.run(scenario)["loss"]
+    assert loss[-1] < 0.9 * loss[0]
+    with pytest.raises(flowsim.ScenarioError, match='did you mean "gain"'):
+        small(model={"kind": "module", "gian": 0.5})
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

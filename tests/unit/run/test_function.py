@@ -200,28 +200,50 @@ FLOW = {"until": {"time": 4.0}}
 
 
 @pytest.mark.parametrize("keys", [MOMENTUM, ADAMW, FLOW], ids=["sgd", "adamw", "flow"])
-def test_an_equinox_module_goes_on_after_it_was_cut_short_as_if_it_had_not_been(keys, images, tmp_path):
-    def run(output, until, **more):
-        budget = {**keys.get("until", {}), **until}
+def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(keys, images, tmp_path, monkeypatch):
+    def run(output, **more):
         return flowsim.flow(
-            None,
-            Convolutions(0),
-            *images,
-            loss="logistic",
-            times=11,
-            output=output,
-            **{**keys, **({"until": budget} if budget else {})},
-            **more,
+            None, Convolutions(0), *images, loss="logistic", times=11, output=tmp_path / output, **keys, **more
         )
 
-    whole, cut = run(tmp_path / "whole.nc", {}), tmp_path / "cut.nc"
-    assert run(cut, {"steps": 3}).attrs["status"] == "step_limit"
-    resumed = run(cut, {}, resume=True)
+    class Killed(BaseException):
+        pass
+
+    reports = []
+
+    def killing(report, *_):
+        reports.append(report)
+        if len(reports) == 4:
+            raise Killed
+
+    whole = run("whole.nc")
+    monkeypatch.setattr("flowsim.run.drive.CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(Killed):
+        run("cut.nc", progress=killing)
+    with flowsim.open(tmp_path / "cut.nc") as cut:
+        assert cut.attrs["status"] == "running"
+        assert 1 < cut.sizes["time"] < whole.sizes["time"]
+    resumed = run("cut.nc", resume=True)
     assert resumed.attrs["status"] == whole.attrs["status"] == "done"
     assert float(resumed["loss"][-1]) < float(resumed["loss"][0])
     for name in ("loss", "margin", "convolution_weight", "readout_bias"):
         np.testing.assert_array_equal(resumed[name], whole[name])
     np.testing.assert_array_equal(resumed["numerics/evaluations"], whole["numerics/evaluations"])
+
+
+def test_an_array_may_have_a_name_that_the_solver_s_own_arrays_have(tmp_path):
+    random = np.random.default_rng(0)
+    x, start = random.standard_normal((5, 3)), {"hidden": random.standard_normal((4, 3)), "clock": np.ones(4)}
+
+    def apply(params, x):
+        return jnp.tanh(x @ params["hidden"].T) @ params["clock"]
+
+    keys = {"times": 6, "output": tmp_path / "run.nc"}
+    cut = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0, "steps": 3}, **keys)
+    assert cut.attrs["status"] == "step_limit"
+    resumed = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0}, resume=True, **keys)
+    whole = flowsim.flow(apply, start, x, x[:, 0], until={"time": 9.0}, times=6)
+    np.testing.assert_array_equal(resumed["hidden"], whole["hidden"])
 
 
 def linear(params, x):
