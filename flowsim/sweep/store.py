@@ -142,8 +142,8 @@ class Store:
         header = (self.folder / SCENARIO).read_text(encoding="utf-8").partition("\n")[0]
         if header.rpartition(" ")[2] != self.plan.identity:
             raise UsageError(
-                f"{self.folder}: was made with another base scenario, {self.folder / SCENARIO}, or its files or "
-                "plugins have changed; only title and [sweep] may differ"
+                f"{self.folder}: was made with another base scenario, {self.folder / SCENARIO}, or its files have changed, "
+                "or its plugins; only title and [sweep] may differ"
             )
 
     def _clear(self) -> None:

@@ -281,7 +281,7 @@ def test_a_sweep_hands_plugins_to_the_processes_of_dask(lab, capsys):
     assert main(["show", "points"]) == 0
     assert "plugin       my_lab 1.2" in capsys.readouterr().out
     assert main([*command, "--resume"]) == 2
-    assert "its files or plugins have changed" in capsys.readouterr().err
+    assert "its files have changed, or its plugins" in capsys.readouterr().err
 
 
 def installed(folder: Path, name: str, content: str) -> None:

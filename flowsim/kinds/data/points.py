@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..drawing import Drawing
 from ..regression import with_targets
 from ..samples import Samples, Supervision
 from ..section import Broken, as_tuple, refuse
+from ..split import split
 from . import DATA, DataSection, Test, broken_test
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -50,7 +52,10 @@ class Points(DataSection):
         return not set(self.y) <= {-1.0, 1.0}
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
-        return with_targets(np.array(self.x), np.array(self.y))
+        x, y = np.array(self.x), np.array(self.y)
+        rows, held_out = split(self.test, scenario, len(y))
+        samples = with_targets(x[rows], y[rows])
+        return samples if not len(held_out) else replace(samples, test=with_targets(x[held_out], y[held_out]))
 
 
 DATA.register("points", Points)

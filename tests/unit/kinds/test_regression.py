@@ -104,3 +104,11 @@ def test_keys_that_do_not_go_together_are_answered_at_their_line(text, line, mes
 def test_labels_that_a_scenario_lists_are_for_any_loss():
     problem = build(data={"kind": "points", "x": [[1.0], [2.0]], "y": [1.0, -1.0]}, loss={"kind": "logistic"})
     np.testing.assert_array_equal(problem.targets, [1, -1])
+
+
+def test_points_may_be_held_out_of_a_list():
+    data = {"kind": "points", "x": [[1.0], [2.0], [3.0], [4.0]], "y": [1.0, 2.0, 3.0, 4.0], "test": {"fraction": 0.25}}
+    problem = build(data=data)
+    assert (len(problem.targets), len(problem.test.targets)) == (3, 1)
+    np.testing.assert_array_equal(np.sort([*problem.targets, *problem.test.targets]), [1, 2, 3, 4])
+    np.testing.assert_array_equal(problem.test.inputs[:, 0], problem.test.targets)
