@@ -45,7 +45,7 @@ iterations = 3000
 #: Kinds that show more on XOR data.
 ON_XOR = ("boundary", "margins", "loss_derivatives")
 #: kind -> its options
-OPTIONS = {"cosines": {"at": 25.0}}
+OPTIONS = {"cosines": {"at": 25.0}, "variable": {"of": "cluster_mass"}}
 #: The quickstart has happened by this time.
 END = 150.0
 ROBUSTNESS = {

@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clusters", type=_indices, metavar="K,K", help="alignment: these clusters; phase_portrait: along these two"
     )
-    parser.add_argument("--of", metavar="NAME", help="of a sweep: the number, phase or claim to draw")
+    parser.add_argument(
+        "--of", metavar="NAME", help="variable: its name; of a sweep: the number, phase or claim to draw"
+    )
     parser.add_argument("--over", metavar="KEY", help="of a sweep: the swept key to draw over")
     parser.add_argument("--by", metavar="KEY", help="of a sweep: a second swept key")
     parser.add_argument("--law", choices=("power", "log"), help="of a sweep: what scaling fits (default: power)")

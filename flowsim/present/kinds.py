@@ -34,6 +34,7 @@ KINDS = {
     "boundary": "samples and decision boundary at an instant, of data in two dimensions",
     "phase_portrait": "neurons seen along two centres, with trails over time",
     "robustness": "robust accuracy against radius, under weak and strong attacks",
+    "variable": "any variable that was kept over time",
     "steps": "step size and rejections of the solver over time",
 }
 

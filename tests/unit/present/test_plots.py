@@ -16,7 +16,7 @@ from flowsim.cli.glance import Sheet
 from flowsim.cli.page import text
 from flowsim.evaluate.spans import spans
 from flowsim.present.kinds import KINDS, obstacles, plot
-from flowsim.present.plots import cosines, phase_portrait
+from flowsim.present.plots import cosines, phase_portrait, variable
 from flowsim.present.source import Source
 from flowsim.present.style import GREY, PALETTE
 
@@ -54,13 +54,14 @@ LONG_NAMES = {
     "kkt": "distance from a KKT point",
     "margins": "margin y f(x)",
     "loss_derivatives": "size of the derivative of the sample's loss in f",
+    "variable": "training loss",
     "steps": "solver step size at the instant",
     "cosines": "neurons, by target cluster",
     "boundary": "feature 1",
     "robustness": "robust accuracy",
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
-OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "steps")
+OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "variable", "steps")
 
 
 @pytest.fixture(scope="module")
@@ -473,3 +474,28 @@ def test_unknown_kinds_and_options_are_answered_with_what_there_is(flow):
     with pytest.raises(AttributeError, match="no plot is called 'rum'"):
         _ = flow.to_dataset().flow.plot.rum
     assert dir(flow.to_dataset().flow.plot) == sorted(KINDS)
+
+
+def test_any_variable_has_a_line_for_each_of_few_entries_and_a_band_of_many(flow):
+    source = Source.of(flow)
+    masses = variable.series(source, of="cluster_mass")
+    assert [band.label for band in masses.bands] == [f"cluster {cluster}" for cluster in range(4)]
+    for cluster, band in enumerate(masses.bands):
+        np.testing.assert_array_equal(band.median, flow["cluster_mass"].values[masses.clock.index, cluster])
+    (cosines,) = variable.series(source, of="cosine").bands
+    assert (cosines.label, cosines.count) == ("all 48 entries", 48)
+    medians = np.median(flow["cosine"].values.reshape(len(flow["time"]), -1), axis=1)
+    np.testing.assert_allclose(cosines.median, medians[masses.clock.index])
+
+
+def test_entries_are_called_what_their_coordinate_calls_them_and_empty_ones_are_left_out():
+    text = "[data]\nsamples=8\npositive=1\nnegative=1\n[model]\nwidth=4\n[flow]\nuntil={time=1.0}\n[observe]\ntimes=3\n"
+    run = flowsim.run(flowsim.loads(text + 'variables = ["leaf_norm", "sharpness"]\neigenvalues = 2'))
+    run["sharpness"][:, 1] = np.nan
+    found = [variable.series(Source.of(run), of=name) for name in ("leaf_norm", "sharpness")]
+    assert [[band.label for band in bands.bands] for bands in found] == [["hidden", "output"], ["eigenvalue 0"]]
+
+
+def test_a_variable_that_was_not_kept_is_answered_with_the_nearest(flow):
+    with pytest.raises(flowsim.UsageError, match=r'variable: no variable over time is called los; did you mean "loss"'):
+        plot(flow, "variable", of="los", interactive=False)
