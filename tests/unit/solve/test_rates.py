@@ -110,5 +110,7 @@ def test_a_stage_may_freeze_what_the_next_one_trains():
     np.testing.assert_array_equal(first[:3], np.broadcast_to(first[0], (3, 6, 3)))
     assert (first[-1] != first[0]).all()
     wrong = [{**stages[0], "rates": {"layer1": 0.0}}]
-    with pytest.raises(flowsim.ScenarioError, match=r'stage\[0\]\.rates\.layer1: unknown array; did you mean "layer_1"'):
+    with pytest.raises(
+        flowsim.ScenarioError, match=r'stage\[0\]\.rates\.layer1: unknown array; did you mean "layer_1"'
+    ):
         flowsim.run({**scenario, "stage": wrong}, data=flowsim.Data(X, Y))
