@@ -65,7 +65,7 @@ class Case:
         if not evaluate:
             return self.scenario
         _ = self._whole  # what is wrong from here on is wrong with the keys
-        return self._of_stage(scenario_of(self.tree, self._member_seed, evaluate))
+        return self._of_stage(self._with_network(scenario_of(self.tree, self._member_seed, evaluate)))
 
     @property
     def problem(self) -> Problem:
@@ -186,10 +186,13 @@ class Case:
             raise UsageError(
                 f"{self.name}: is a part of an ensemble that does not say of which seed; keep the coordinate seed"
             )
+        return self._with_network(scenario)
+
+    def _with_network(self, scenario: Scenario) -> Scenario:
+        """The same with the network of a run that was given as a function."""
         return scenario if self._function is None else scenario.with_network(self._handed(scenario, self._function))
 
     def _handed(self, scenario: Scenario, function: Function) -> Handed:
-        """The network of a run that was given as a function."""
         if "init" not in self.tree.children:
             raise UsageError(f"{self.name}: holds no arrays of a network at time 0, so apply and params are of no use")
         start = self.tree.children["init"].to_dataset(inherit=False)

@@ -139,6 +139,20 @@ def outputs_at(network: Network, arrays: Sequence[Any], inputs: Any) -> np.ndarr
     return found.reshape(*lead, *found.shape[1:])
 
 
+@in_float64
+def with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(the outputs (n,) of a network of one, their gradients (n, d) in the inputs), in NumPy."""
+    value, gradient = _with_input_gradient(network, tuple(arrays), inputs)
+    return np.asarray(value), np.asarray(gradient)
+
+
+@partial(jax.jit, static_argnums=0)
+def _with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
+    # each output is of its own input alone, so the gradient of their sum has those of all of them
+    value, pull_back = jax.vjp(lambda x: network.outputs(arrays, x), inputs)
+    return value, pull_back(jax.numpy.ones_like(value))[0]
+
+
 @partial(jax.jit, static_argnums=0)
 def _outputs(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
     return network.outputs(arrays, inputs)

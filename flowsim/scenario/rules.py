@@ -281,9 +281,11 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
         yield from (Broken(f"{key}.until.{name}", none, reads) for name in goals)
         if flow.clock == "loss" and model.output_degree is None:
             yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
-    for name in ("limit", "robustness"):
-        if getattr(scenario.evaluate, name):
-            yield Broken(f"evaluate.{name}", given, reads)
+    if scenario.evaluate.limit:
+        yield Broken("evaluate.limit", given, reads)
+    if scenario.evaluate.robustness is not None and scenario.loss.formulas.classes:
+        only = f'with "{scenario.loss.kind}" {given}'
+        yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
 
 
 def _broken_distance(scenario: Scenario) -> Iterator[Broken]:

@@ -10,6 +10,7 @@ from ...observe import Setting
 from ...solve import Snapshot
 from .classifier import ByProbability, Network, TwoLayer
 from .layered import Layered
+from .ordinary import Ordinary
 from .tangent import Tangent
 
 
@@ -31,6 +32,8 @@ def by_outputs(setting: Setting, snapshot: Snapshot) -> TwoLayer:
 def classifier_of(setting: Setting, snapshot: Snapshot) -> Network:
     """The network at a single instant, and the binary classifier that it is; with an output for each cluster, that by
     probabilities."""
+    if setting.problem.network is not None:
+        return Ordinary(setting.problem.network, snapshot.upper, setting.problem.inputs.shape[1])
     if snapshot.upper:
         direction, offset = setting.reduced.lift(snapshot.direction)
         norm = np.exp(snapshot.log_norm)

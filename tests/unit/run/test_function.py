@@ -408,6 +408,24 @@ def test_a_result_is_shown_drawn_and_reported(regression, tmp_path):
     assert "two layers" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_inputs_are_attacked_where_a_network_is_a_function(tmp_path):
+    """Of a linear classifier the smallest perturbation is of size |f(x)| / |w|, along the gradient."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((20, 4))
+    y, file = np.sign(x[:, 0]), tmp_path / "run.nc"
+    start = {"w": np.zeros(4), "b": np.array(0.0)}
+    run = flowsim.flow(linear, start, x, y, loss="logistic", until={"time": 20.0}, times=3, output=file)
+    w, b = run["w"].values[-1], run["b"].values[-1]
+    with flowsim.reopen(file, apply=linear) as case:
+        np.testing.assert_allclose(case.network(x), x @ w + b)
+        radii = [0.0, 0.06, 0.2, 0.5, 1.0]
+        found = flowsim.robustness(case, {"radii": radii, "attacks": ["pgd", "fgm"], "samples": 20})
+    size = (x @ w + b) * y / np.linalg.norm(w)
+    expected = [(size > radius).mean() for radius in radii]
+    for attack in ("pgd", "fgm"):
+        np.testing.assert_allclose(found["robust_accuracy"].sel(attack=attack)[0], expected)
+
+
 def test_a_unit_that_is_zero_by_a_symmetry_does_not_stop_the_flow():
     """The middle layers stay diagonal but for rounding, whose relative error nothing could keep small."""
     layers = [0.3 * np.linalg.qr(np.random.default_rng(4).standard_normal((3, 3)))[0], 0.3 * np.eye(3), 0.3 * np.eye(3)]
