@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import flowsim
+from flowsim.kinds.losses import Loss, LossSection
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
 from flowsim.scenario.schema import schema
@@ -291,6 +292,34 @@ def test_a_kind_that_is_forgotten_is_unknown_again():
     REGISTRIES["loss"].forget(plugin)
     with pytest.raises(flowsim.ScenarioError, match='"huber" is not allowed'):
         flowsim.loads('[loss]\nkind = "huber"')
+
+
+def test_a_section_registers_as_flowsim_s_own_kinds_do(small):
+    @flowsim.register.loss("quartic")
+    class Quartic(LossSection):
+        """(f - y)^4 / 4"""
+
+        of_any_target: ClassVar[bool] = True
+
+        kind: Literal["quartic"]
+        weight: float = 1.0
+
+        @property
+        def formulas(self) -> Loss:
+            weight = self.weight
+            return Loss(
+                "quartic",
+                lambda output, target, xp: weight * (output - target) ** 4 / 4,
+                lambda output, target, xp: weight * (output - target) ** 3,
+                lambda output, target, xp: xp.log(weight * (output - target) ** 4 / 4),
+                parameters=(weight,),
+            )
+
+    run = flowsim.run(small(loss={"kind": "quartic", "weight": 2.0}, flow={"until": {"time": 0.5}}))
+    residual = np.cbrt(run["loss_derivative"] / 2)
+    np.testing.assert_allclose(run["loss"], (2 * residual**4 / 4).mean("sample"), rtol=1e-12)
+    with pytest.raises(flowsim.UsageError, match=r'needs a key kind: Literal\["other"\]'):
+        flowsim.register.loss("other")(Quartic)
 
 
 def test_what_cannot_be_a_kind_is_refused_where_it_registers():
