@@ -124,6 +124,27 @@ def test_jax_is_imported_by_its_engine_and_for_trees_and_derivatives_of_networks
             assert not used & JAX, file
 
 
+#: The packages of kinds, each file of which may be deleted.
+SORTS = ("data", "networks", "activations", "losses", "inits")
+
+
+def test_nobody_imports_the_file_of_a_kind():
+    kinds = {
+        f"flowsim.kinds.{sort}.{file.stem}"
+        for sort in SORTS
+        for file in (PACKAGE / "kinds" / sort).glob("*.py")
+        if file.stem != "__init__"
+    }
+    assert "flowsim.kinds.networks.two_layer" in kinds
+    found = [
+        f"{file.relative_to(PACKAGE)}:{line} imports {name}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for line, name in imports(file, PACKAGE)
+        if any(name == kind or name.startswith(f"{kind}.") for kind in kinds)
+    ]
+    assert found == []
+
+
 def loaded_after(code: str, *arguments: str) -> set[str]:
     """The modules that a fresh Python with these arguments has loaded after this code."""
     report = "import sys, json; print(json.dumps([name for name, module in sys.modules.items() if module is not None]))"

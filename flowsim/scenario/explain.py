@@ -14,6 +14,7 @@ from ..kinds.names import OR_OF_A_PLUGIN, closest, nearest
 from ..kinds.section import Section
 from ..kinds.unions import SORTS
 from .files import missing_files
+from .flow import Until
 from .scenario import Scenario
 from .source import KeyPath, Source, path_of
 
@@ -192,7 +193,8 @@ def _owners(location: KeyPath) -> str:
 def _unknown_key(location: KeyPath) -> str:
     chosen, _ = _sections_at(location[:-1])
     allowed = sorted({field.alias or name for section in chosen for name, field in section.model_fields.items()})
-    return f"unknown key; {nearest(str(location[-1]), allowed)}allowed: {', '.join(allowed)}"
+    of_a_plugin = f"; {OR_OF_A_PLUGIN}" if Until in chosen else ""
+    return f"unknown key; {nearest(str(location[-1]), allowed)}allowed: {', '.join(allowed)}{of_a_plugin}"
 
 
 def _sections_at(location: KeyPath) -> tuple[list[type[Section]], list[type[Section]]]:

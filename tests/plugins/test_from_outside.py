@@ -71,12 +71,14 @@ until = { time = 30.0 }
 [observe]
 times = 10
 variables = ["loss"]
+[evaluate]
+claims = ["my_lab"]
 """
 SCENARIOS = {"neurons": NEURONS, "ordinary": ORDINARY}
 #: What each of them takes from plugins.
 TAKEN = {
     "neurons": {"activation", "loss", "data", "init", "observable", "stop condition", "claim"},
-    "ordinary": {"network", "loss", "data", "init"},
+    "ordinary": {"network", "loss", "data", "init", "claim"},
 }
 
 

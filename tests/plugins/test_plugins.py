@@ -146,7 +146,10 @@ def test_a_scenario_brings_no_plugin_by_itself(lab, capsys):
     told = capsys.readouterr().err
     assert told.startswith('scenario.toml:12: observe.variables[1]: "participation" is not allowed; ')
     assert 'scenario.toml:14: evaluate.claims[0]: "my_lab.participates" is not allowed; ' in told
-    assert "--plugin" in told
+    assert told.count("; or what a plugin registers, given by --plugin") == 2
+    (lab / "s.toml").write_text("[flow]\nuntil = { norm = 1.0 }\n")
+    assert main(["check", "s.toml"]) == 2
+    assert capsys.readouterr().err.rstrip().endswith("; or what a plugin registers, given by --plugin")
 
 
 def test_a_misspelt_name_is_answered_with_the_plugin_s_nearest_one(lab, capsys):

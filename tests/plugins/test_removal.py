@@ -51,3 +51,35 @@ def test_with_all_files_these_kinds_are_there():
     kinds = kinds_of(PACKAGE.parent)
     for sort, (_, begin) in GONE.items():
         assert any(name.startswith(begin) for name in kinds[sort])
+
+
+#: Imports what names kinds, and reads the shortest scenario that needs none of those that are gone.
+WHAT_IS_LEFT = """
+import flowsim, flowsim.evaluate.case, flowsim.evaluate.robustness, flowsim.papers, flowsim.present.page, flowsim.run
+from flowsim.kinds.registry import REGISTRIES
+from flowsim.scenario.schema import schema
+for registry in REGISTRIES.values():
+    assert len(registry)
+schema()
+left = {sort: list(registry) for sort, registry in REGISTRIES.items()}
+here = {
+    "data": "gaussian_mixture" if "gaussian_mixture" in left["data"] else "xor",
+    "model": "two_layer" if "two_layer" in left["network"] and "prelu" in left["activation"] else "linear",
+    "init": "gaussian" if "gaussian" in left["init"] else "sphere",
+    "loss": "square" if "square" in left["loss"] else "logistic",
+}
+tags = {section: "shape" if section == "init" else "kind" for section in here}
+flowsim.Scenario({section: {tags[section]: kind} for section, kind in here.items()})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sort", ["data", "networks", "activations", "losses", "inits"])
+def test_without_any_one_file_of_a_sort_flowsim_imports(tmp_path, sort):
+    root = copy_without(tmp_path / "copy")
+    files = sorted(file for file in (root / "flowsim" / "kinds" / sort).glob("*.py") if file.stem != "__init__")
+    assert len(files) > 3
+    for file in files:
+        aside = file.rename(tmp_path / "aside.py")
+        python(root, WHAT_IS_LEFT)
+        aside.rename(file)

@@ -91,6 +91,30 @@ def test_a_function_that_is_not_0_at_0_keeps_its_value_there(small):
     np.testing.assert_allclose(slope, 2 / (1 + np.exp(-1.0)), rtol=1e-14)
 
 
+def test_a_function_without_keys_is_one_of_hidden_layers(small):
+    @flowsim.register.activation("same", lipschitz=1.0)
+    def same(z, xp):
+        return z, xp.ones_like(z)
+
+    @flowsim.register.activation("bent", smooth=False)
+    def bent(z, xp):
+        return xp.maximum(z, 0.0), xp.where(z > 0, 1.0, 0.0)
+
+    deep = {"kind": "mlp", "widths": [4, 3]}
+    scenario = small(model={**deep, "activation": "same"}, init__scale=0.3)
+    first, (second, third) = flowsim.build(scenario).hidden, flowsim.build(scenario).upper
+    outputs = flowsim.build(scenario).inputs @ (third @ second @ first).ravel()
+    run = flowsim.run(scenario.replace({"flow": {"until": {"time": 0.1}}}))
+    np.testing.assert_allclose(run["margin"][0], outputs * flowsim.build(scenario).targets, rtol=1e-12)
+    # what is not known of an activation switches off what needs it, and nothing else
+    robust = {"flow": {"until": {"time": 0.1}}, "evaluate.robustness": {"radii": [0.1], "samples": 8}}
+    with pytest.warns(UserWarning, match="No engine follows them"):
+        unknown = flowsim.run(scenario.replace({**robust, "model.activation": "bent"}))["robustness"]
+    known = flowsim.run(scenario.replace(robust))["robustness"]
+    assert "certified_radius" in known
+    assert "certified_radius" not in unknown
+
+
 @pytest.mark.parametrize("flow", [FLOW, DESCENT], ids=["flow", "descent"])
 @pytest.mark.parametrize("model", [{"activation": "prelu"}, {"activation": "tanh", "bias": True}], ids=str)
 def test_a_loss_that_is_the_square_loss_moves_the_weights_as_that_does(model, flow, small):

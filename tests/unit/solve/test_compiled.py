@@ -60,15 +60,16 @@ def answer() -> float:
 def engine(tmp_path):
     """A small package of the same two folders as flowsim's, compiled as that is; ask(value) rewrites the callee and says
     what a fresh Python gets and whether its machine code came from the disk."""
-    numba = tmp_path / "package" / "engine" / "numba"
+    numba = tmp_path / "package" / "solve" / "numba"
     numba.mkdir(parents=True)
     for name in ("compiled.py", "part.py", "kept.py"):
         shutil.copy(FOLDER / name, numba)
     shutil.copy(PACKAGE / "machine.py", tmp_path / "package")
     (tmp_path / "package" / "kinds").mkdir()
-    shutil.copy(kept.SHARED, tmp_path / "package" / "kinds")
+    for source in kept.SHARED:
+        shutil.copy(source, tmp_path / "package" / source.relative_to(PACKAGE))
     (numba / "caller.py").write_text(CALLER)
-    code = "from package.engine.numba.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
+    code = "from package.solve.numba.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
     environment = {**os.environ, "FLOWSIM_CACHE": str(tmp_path / "cache")}
 
     def ask(value: float) -> tuple[float, bool]:

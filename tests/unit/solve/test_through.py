@@ -76,6 +76,7 @@ class Kept:
         self.snapshots: list[Snapshot] = []
         self.reports: list[Report] = []
         self.last_time = np.nan
+        self.met = ""
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
         self.snapshots.append(snapshot)
