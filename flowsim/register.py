@@ -5,7 +5,9 @@
 ...     square = instant.direction**2
 ...     return square.sum(axis=-1) ** 2 / (square**2).sum(axis=-1)
 
-A scenario then names the kind as it names flowsim's own: ``observe.variables = ["participation"]``.
+A scenario then names the kind as it names flowsim's own: ``observe.variables = ["participation"]``. Data, networks,
+activations, losses and starts may also be written as flowsim's own are, as sections: such a class, of
+`flowsim.kinds.losses.LossSection` for example, is registered as it is.
 """
 
 from __future__ import annotations

@@ -140,6 +140,23 @@ def outputs_at(network: Network, arrays: Sequence[Any], inputs: Any) -> np.ndarr
 
 
 @in_float64
+def gradients_at(network: Network, arrays: Sequence[Any], inputs: Any, pull: Any) -> np.ndarray:
+    """(…, p): the gradient of sum_i pull_i f(x_i) in all trained arrays in a row, of a network of one output, in NumPy, at
+    many instants: arrays (…, *shape of the leaf), pull (…, n)."""
+    lead = np.shape(pull)[:-1]
+    flat = [np.reshape(array, (-1, *leaf.shape)) for array, leaf in zip(arrays, network.leaves, strict=True)]
+    pulls = np.reshape(pull, (-1, np.shape(pull)[-1]))
+    found = [_gradient(network, instant[:-1], inputs, instant[-1]) for instant in zip(*flat, pulls, strict=True)]
+    return np.array(found).reshape(*lead, -1)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(network: Network, arrays: Sequence[Any], inputs: Any, pull: Any) -> Any:
+    pulled = jax.vjp(lambda trained: network.outputs(trained, inputs), tuple(arrays))[1](pull)[0]
+    return jax.numpy.concatenate([array.ravel() for array in pulled])
+
+
+@in_float64
 def with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> tuple[np.ndarray, np.ndarray]:
     """(the outputs (n,) of a network of one, their gradients (n, d) in the inputs), in NumPy."""
     value, gradient = _with_input_gradient(network, tuple(arrays), inputs)

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from ..arrays import Floats
 from ..kinds.losses import Loss
+from ..kinds.network import Network
 from ..kinds.stop import STOPS
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
@@ -24,8 +25,10 @@ SUPPORT = 1e-3
 
 
 def homogeneity(problem: Problem) -> float | None:
-    """L of f(c theta) = c^L f(theta), theta all trained weights; None where the network is not homogeneous, or not one of
-    two layers."""
+    """L of f(c theta) = c^L f(theta), theta all trained weights; None where the network is not homogeneous, or is not
+    known to be."""
+    if problem.network is not None:
+        return problem.network.degree
     activation = problem.activation
     return (
         None if activation.degree is None or problem.weights.upper else activation.homogeneity + problem.trained_output
@@ -115,6 +118,9 @@ def certify(
 
 def _log_size(snapshot: Snapshot, trained_output: bool) -> Floats:
     """(…): log |theta|"""
+    if snapshot.upper:
+        with np.errstate(divide="ignore"):
+            return np.log(np.linalg.norm(_flat(snapshot), axis=-1))
     parts = [snapshot.log_norm, snapshot.output_log] if trained_output else [snapshot.log_norm]
     return np.asarray(0.5 * logsumexp(2 * np.concatenate(parts, axis=-1), axis=-1))
 
@@ -138,6 +144,8 @@ def _against_gradient(
 ) -> tuple[Floats, Floats, Floats]:
     """(distance and cosine between theta/|theta| and h/|h|, log |h|), each (…), for sample weights (…, n') of sum 1."""
     problem = reduced.problem
+    if problem.network is not None:
+        return _against_gradient_of(problem.network, reduced, snapshot, weight)
     power, direction = problem.activation.homogeneity, snapshot.direction
     log_hidden = snapshot.output_log + (power - 1) * snapshot.log_norm
     log_output = power * snapshot.log_norm
@@ -156,6 +164,24 @@ def _against_gradient(
     gradient = gradient / size
     distance = np.sqrt(((theta - gradient) ** 2).sum(axis=(-2, -1)))
     return distance, (theta * gradient).sum(axis=(-2, -1)), np.log(size[..., 0, 0]) + top[..., 0]
+
+
+def _against_gradient_of(
+    network: Network, reduced: Reduced, snapshot: Snapshot, weight: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The same of an ordinary network."""
+    from ..kinds.trees import gradients_at  # with JAX, which other networks do without
+
+    gradient = gradients_at(network, snapshot.upper, reduced.inputs, weight * reduced.targets)
+    theta, size = _flat(snapshot), np.linalg.norm(gradient, axis=-1)
+    gradient, theta = gradient / size[..., None], theta / np.linalg.norm(theta, axis=-1, keepdims=True)
+    return np.linalg.norm(theta - gradient, axis=-1), (theta * gradient).sum(axis=-1), np.log(size)
+
+
+def _flat(snapshot: Snapshot) -> Floats:
+    """(…, p): all trained arrays in a row"""
+    lead = np.shape(snapshot.time)
+    return np.concatenate([array.reshape(*lead, -1) for array in snapshot.upper], axis=-1)
 
 
 def _forces(reduced: Reduced, snapshot: Snapshot, weight: Floats, block: int) -> tuple[Floats, Floats]:

@@ -150,7 +150,7 @@ def _broken_features(scenario: Scenario, given: str) -> Iterator[Broken]:
     for key, flow in scenario.flows():
         if flow.engine == "numba":
             yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-        goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
+        goals = (name for name in flow.until.goals if STOPS[name].of_neurons or STOPS[name].of_limit)
         yield from (Broken(f"{key}.until.{name}", given, reads) for name in goals)
     if scenario.evaluate.limit:
         yield Broken("evaluate.limit", given, reads)
@@ -276,6 +276,8 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
             for name, bad in asked.items()
             if getattr(flow, name) == bad
         )
+        if isinstance(flow, Stage) and flow.attack is not None:
+            yield Broken(f"{key}.attack", given, reads)
         goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
         none = f"{given}, which has no neurons"
         yield from (Broken(f"{key}.until.{name}", none, reads) for name in goals)

@@ -316,9 +316,14 @@ def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str
         )
     if engine == "diffrax" and not problem.activation.smooth:
         at = "what a neuron sees is 0" if problem.upper else "<w_j, x_i> = 0"
+        followed = (
+            "No engine follows them above the first layer." if problem.upper else "The numba engine follows them."
+        )
+        if problem.uncompiled:
+            followed = f"No engine follows them without a compiled kernel for {problem.uncompiled}."
         yield (
             f"{problem.activation.name} has a kink, so the field jumps where {at}. This engine takes the "
             "derivative at the kink from the inactive side and does not follow sliding along such a boundary (Clarke's "
             "subdifferential): the solver may chatter with tiny steps, and trajectories near boundaries are approximate. "
-            f"{'No engine follows them above the first layer.' if problem.upper else 'The numba engine follows them.'}"
+            f"{followed}"
         )

@@ -40,7 +40,7 @@ def _certified(classifier: Classifier, x: Floats, label: Floats) -> Floats | Non
     if isinstance(classifier, ByProbability | OwnClass):
         lead = lead_radius(classifier, x)
         return None if lead is None else _where_right(classifier, x, label, lead)
-    if isinstance(classifier, Layered):
+    if isinstance(classifier, Layered) and classifier.activation.lipschitz is not None:
         return _where_right(classifier, x, label, lipschitz_radius(classifier, x))
     return None
 

@@ -29,8 +29,9 @@ class Activation:
     homogeneity: the power of |w| in h as w is scaled with its direction held (1 for tanh, whose k then depends on |w|).
     degree: p with k' s = p k, where k is a power; None where h is a function of <w, x> alone and k is not a power.
     smooth: whether the field has no jumps. inactive_slope: dk/ds for s < 0.
-    lipschitz: the largest |k'| at |w| = 1, where known. bend: of k = f(|w| s)/|w| with f odd, convex below 0 and concave
-    above, bounds of -f'' on intervals [low, high] on which it is looked for, at least 0.
+    lipschitz: the largest |k'| at |w| = 1; None where it is not known, and no radius can then be certified by it.
+    bend: of k = f(|w| s)/|w| with f odd, convex below 0 and concave above, the largest -f'' on intervals from low to high,
+    at least 0.
     kernel: its code in compiled code, None of one that has none. parameters: what the response depends on beside these.
     Two activations are equal, and share compiled code, when all fields but `response` are: every parameter of the
     response must show in one of them. schedule: of one that changes with time, from a time to itself at that time; its own

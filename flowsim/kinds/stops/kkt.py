@@ -10,7 +10,6 @@ STOPS.register(
         "the residual of the KKT conditions, `kkt_residual`, falls to this value at an instant that is kept",
         observable="kkt_residual",
         late=True,
-        of_neurons=True,
         of_limit=True,
     ),
 )

@@ -22,7 +22,7 @@ _Value = Callable[[Instant], Floats]
 
 
 def _of_certificate(name: str, long_name: str, dims: tuple[str, ...] = ()) -> Callable[[_Value], _Value]:
-    return observable(name, dims, long_name, _has_certificate, needs=_MARGINS, group="kkt")
+    return observable(name, dims, long_name, _has_certificate, needs=_MARGINS, group="kkt", any_network=True)
 
 
 @_of_certificate("normalised_margin", "smallest margin divided by |theta|^L, with f(c theta) = c^L f(theta)")

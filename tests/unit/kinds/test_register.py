@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import flowsim
+from flowsim.kinds.losses import Loss, LossSection
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
 from flowsim.scenario.schema import schema
@@ -89,6 +90,30 @@ def test_a_function_that_is_not_0_at_0_keeps_its_value_there(small):
     np.testing.assert_allclose(value, np.logaddexp(0, 1.0))
     # its derivative is taken by JAX, in <u, x>
     np.testing.assert_allclose(slope, 2 / (1 + np.exp(-1.0)), rtol=1e-14)
+
+
+def test_a_function_without_keys_is_one_of_hidden_layers(small):
+    @flowsim.register.activation("same", lipschitz=1.0)
+    def same(z, xp):
+        return z, xp.ones_like(z)
+
+    @flowsim.register.activation("bent", smooth=False)
+    def bent(z, xp):
+        return xp.maximum(z, 0.0), xp.where(z > 0, 1.0, 0.0)
+
+    deep = {"kind": "mlp", "widths": [4, 3]}
+    scenario = small(model={**deep, "activation": "same"}, init__scale=0.3)
+    first, (second, third) = flowsim.build(scenario).hidden, flowsim.build(scenario).upper
+    outputs = flowsim.build(scenario).inputs @ (third @ second @ first).ravel()
+    run = flowsim.run(scenario.replace({"flow": {"until": {"time": 0.1}}}))
+    np.testing.assert_allclose(run["margin"][0], outputs * flowsim.build(scenario).targets, rtol=1e-12)
+    # what is not known of an activation switches off what needs it, and nothing else
+    robust = {"flow": {"until": {"time": 0.1}}, "evaluate.robustness": {"radii": [0.1], "samples": 8}}
+    with pytest.warns(UserWarning, match="No engine follows them"):
+        unknown = flowsim.run(scenario.replace({**robust, "model.activation": "bent"}))["robustness"]
+    known = flowsim.run(scenario.replace(robust))["robustness"]
+    assert "certified_radius" in known
+    assert "certified_radius" not in unknown
 
 
 @pytest.mark.parametrize("flow", [FLOW, DESCENT], ids=["flow", "descent"])
@@ -267,6 +292,34 @@ def test_a_kind_that_is_forgotten_is_unknown_again():
     REGISTRIES["loss"].forget(plugin)
     with pytest.raises(flowsim.ScenarioError, match='"huber" is not allowed'):
         flowsim.loads('[loss]\nkind = "huber"')
+
+
+def test_a_section_registers_as_flowsim_s_own_kinds_do(small):
+    @flowsim.register.loss("quartic")
+    class Quartic(LossSection):
+        """(f - y)^4 / 4"""
+
+        of_any_target: ClassVar[bool] = True
+
+        kind: Literal["quartic"]
+        weight: float = 1.0
+
+        @property
+        def formulas(self) -> Loss:
+            weight = self.weight
+            return Loss(
+                "quartic",
+                lambda output, target, xp: weight * (output - target) ** 4 / 4,
+                lambda output, target, xp: weight * (output - target) ** 3,
+                lambda output, target, xp: xp.log(weight * (output - target) ** 4 / 4),
+                parameters=(weight,),
+            )
+
+    run = flowsim.run(small(loss={"kind": "quartic", "weight": 2.0}, flow={"until": {"time": 0.5}}))
+    residual = np.cbrt(run["loss_derivative"] / 2)
+    np.testing.assert_allclose(run["loss"], (2 * residual**4 / 4).mean("sample"), rtol=1e-12)
+    with pytest.raises(flowsim.UsageError, match=r'needs a key kind: Literal\["other"\]'):
+        flowsim.register.loss("other")(Quartic)
 
 
 def test_what_cannot_be_a_kind_is_refused_where_it_registers():

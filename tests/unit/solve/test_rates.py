@@ -92,3 +92,25 @@ def test_a_frozen_array_stays_in_every_kind_of_descent(keys):
     kept = flowsim.flow(smooth, START, X, Y, step=0.05, iterations=20, rates={"a": 0.0}, snapshots="ends", **keys)
     np.testing.assert_array_equal(kept["a"][-1], START["a"])
     assert (kept["v"][-1] != START["v"]).all()
+
+
+def test_a_stage_may_freeze_what_the_next_one_trains():
+    stages = [
+        {"name": "head", "rates": {"layer_1": 0.0}, "until": {"time": 2.0}},
+        {"name": "all", "until": {"time": 2.0}},
+    ]
+    scenario = {
+        "model": {"kind": "dense", "widths": [6]},
+        "init": {"scale": 1.0},
+        "observe": {"times": 3, "snapshots": "all"},
+        "stage": stages,
+    }
+    kept = flowsim.run(scenario, data=flowsim.Data(X, Y))
+    first = kept["layer_1"].values
+    np.testing.assert_array_equal(first[:3], np.broadcast_to(first[0], (3, 6, 3)))
+    assert (first[-1] != first[0]).all()
+    wrong = [{**stages[0], "rates": {"layer1": 0.0}}]
+    with pytest.raises(
+        flowsim.ScenarioError, match=r'stage\[0\]\.rates\.layer1: unknown array; did you mean "layer_1"'
+    ):
+        flowsim.run({**scenario, "stage": wrong}, data=flowsim.Data(X, Y))
