@@ -163,7 +163,7 @@ def data(name: str) -> Callable[[F], F]:
     """Register a function ``(rng, *, keys)`` -> :class:`flowsim.Data`.
 
     rng: a generator of NumPy's, from the scenario's seed. Keyword-only arguments are keys of [data], checked by their
-    annotations. A function ``(rng, law, *, samples, keys)`` draws from the generator `law` what is the same for all samples,
+    annotations. A function ``(rng, law, *, samples, keys)`` draws from the generator `law` what all samples share,
     such as a teacher: test data and new batches can then be drawn, too.
     """
     from .kinds.data import DATA
