@@ -134,7 +134,8 @@ def test_the_product_of_balanced_factors_follows_an_equation_of_its_own(depth):
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_singular_values_of_the_product_grow_by_their_own_power(depth):
-    # sigma_r' = -L sigma_r^(2 - 2/L) <gradient, u_r v_r^T>  (Arora et al. 2019, Theorem 3), integrated over the instants
+    # sigma_r' = -L sigma_r^(2 - 2/L) <gradient, u_r v_r^T>  (Arora et al. 2019, Theorem 3), integrated over the
+    # instants
     measured, y, time, product = completed(depth, 2001)
     # at the start they are all alike, with no singular vectors of their own
     time, product = time[1:], product[1:]
