@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -320,6 +321,20 @@ def test_a_section_registers_as_flowsim_s_own_kinds_do(small):
     np.testing.assert_allclose(run["loss"], (2 * residual**4 / 4).mean("sample"), rtol=1e-12)
     with pytest.raises(flowsim.UsageError, match=r'needs a key kind: Literal\["other"\]'):
         flowsim.register.loss("other")(Quartic)
+
+
+def test_what_goes_wrong_in_the_function_is_told_with_its_line(small):
+    @flowsim.register.network("broken", start=lambda rng, features, outputs: {"w": rng.standard_normal(features)})
+    def broken(params, x):
+        return x @ params["v"]
+
+    @flowsim.register.data("broken")
+    def empty(rng, *, samples: int = 3):
+        return 1 / (samples - 3)
+
+    for section in ("model", "data"):
+        with pytest.raises(flowsim.UsageError, match=rf"{Path(__file__).name}:\d+: (KeyError|ZeroDivisionError)"):
+            flowsim.build(flowsim.loads(f'[{section}]\nkind = "broken"'))
 
 
 def test_what_cannot_be_a_kind_is_refused_where_it_registers():
