@@ -12,8 +12,10 @@ from scipy.integrate import solve_ivp
 
 import flowsim
 from flowsim.kinds.losses import Loss, LossSection
+from flowsim.kinds.ordinary import RESERVED
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
+from flowsim.results.layout import COORDINATES, WEIGHTS
 from flowsim.scenario.schema import schema
 
 FLOW = {"until": {"time": 3.0}, "rtol": 1e-8}
@@ -249,6 +251,26 @@ def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(sm
     assert loss[-1] < 0.9 * loss[0]
     with pytest.raises(flowsim.ScenarioError, match='did you mean "gain"'):
         small(model={"kind": "module", "gian": 0.5})
+
+
+def test_arrays_may_be_called_as_what_results_have(small):
+    assert {*COORDINATES, *WEIGHTS} == RESERVED
+
+    @flowsim.register.network("product", start=lambda rng, features, outputs: {"time": np.ones(features)})
+    def product(params, x):
+        return x @ params["time"]
+
+    run = flowsim.run(small(model={"kind": "product"}, flow={"until": {"time": 0.5}}))
+    assert run["leaf_time"].sizes["snapshot"] == 2
+    assert run["time"].dims == ("time",)
+
+
+def test_starts_of_two_scales_share_a_network_and_its_compiled_code(small):
+    register_quadratic()
+    scenario = small(model={"kind": "quadratic"})
+    large, tiny = (flowsim.build(scenario.replace({"init.scale": scale})) for scale in (1.0, 1e-9))
+    assert large.network is tiny.network
+    np.testing.assert_allclose(1e-9 * large.upper[0], tiny.upper[0], rtol=1e-15)
 
 
 @pytest.mark.parametrize(
