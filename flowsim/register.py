@@ -163,7 +163,7 @@ def data(name: str) -> Callable[[F], F]:
     """Register a function ``(rng, *, keys)`` -> :class:`flowsim.Data`.
 
     rng: a generator of NumPy's, from the scenario's seed. Keyword-only arguments are keys of [data], checked by their
-    annotations. A function (rng, law, *, samples, keys) draws from the generator `law` what is the same for all samples,
+    annotations. A function ``(rng, law, *, samples, keys)`` draws from the generator `law` what all samples share,
     such as a teacher: test data and new batches can then be drawn, too.
     """
     from .kinds.data import DATA
@@ -179,7 +179,7 @@ def data(name: str) -> Callable[[F], F]:
 
 
 def init(name: str) -> Callable[[F], F]:
-    """Register a function ``(rng, shape, *, keys)`` -> an array (neurons, entries) of this shape, which init.scale multiplies.
+    """Register a function ``(rng, shape, *, keys)`` -> an array (neurons, entries), which init.scale multiplies.
 
     Keyword-only arguments are keys of [init], checked by their annotations.
     """
@@ -207,8 +207,8 @@ def network(
     apply(self, params, x): outputs (n,), or (n, k), for x (n, d), in JAX. shapes(self, features, outputs): name -> shape of
     each trained array, which [init] draws; or start(self, rng, features, outputs): the tree of arrays, which init.scale
     multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`.
-    With start, a function ``(rng, features, outputs, *, keys)``, it is a function ``(params, x, *, keys)`` that is registered, and
-    degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
+    With start, a function ``(rng, features, outputs, *, keys)``, it is a function ``(params, x, *, keys)`` that is
+    registered, and degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
     """
     from .kinds.made import network_of
     from .kinds.networks import NETWORKS

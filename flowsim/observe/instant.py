@@ -272,7 +272,7 @@ class Instant:
         return network.tree(self.snapshot.upper)
 
     def singly(self, value: Callable[[Instant], Any]) -> Floats:
-        """``(…, *shape)``: a value at one instant after the other. JAX computes in float64 where the network is ordinary."""
+        """``(…, *shape)``: a value at one instant after the other; JAX is in float64 where the network is ordinary."""
         if self.problem.network is not None:
             from ..kinds.trees import in_float64  # with JAX, which other networks do without
 
