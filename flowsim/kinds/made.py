@@ -119,7 +119,8 @@ def loss_of(name: str, function: Callable[..., Any], **options: Any) -> type[Los
     """function: (output, target, xp, *, keys) -> the loss of each sample."""
     if (own := _own_section(name, function, LossSection, "kind")) is not None:
         return own
-    section = _section(MadeLoss, "kind", _made("loss", name, function, 3, options), set(LossSection.model_fields))
+    told = {key: answering(one, f'loss "{name}"') if callable(one) else one for key, one in options.items()}
+    section = _section(MadeLoss, "kind", _made("loss", name, function, 3, told), set(LossSection.model_fields))
     section.of_any_target = not options["labels"]
     return section
 
@@ -264,6 +265,7 @@ def _class_of(
     keys = [key for key, one in arguments.items() if one.kind is one.KEYWORD_ONLY]
     wanted = set(inspect.signature(start).parameters)
     hints = get_type_hints(function, include_extras=True)
+    apply, begin = answering(function, what), answering(start, what)
 
     def given(instance: Any, among: Collection[str]) -> dict[str, Any]:
         return {key: getattr(instance, key) for key in keys if key in among}
@@ -271,8 +273,8 @@ def _class_of(
     members = {
         "__doc__": function.__doc__,
         "__annotations__": {key: hints[key] for key in keys if key in hints},
-        "apply": lambda self, params, x: function(params, x, **given(self, keys)),
-        "start": lambda self, rng, features, outputs: start(rng, features, outputs, **given(self, wanted)),
+        "apply": lambda self, params, x: apply(params, x, **given(self, keys)),
+        "start": lambda self, rng, features, outputs: begin(rng, features, outputs, **given(self, wanted)),
         "degree": degree,
         "units": units,
         **{key: arguments[key].default for key in keys if arguments[key].default is not inspect.Parameter.empty},
