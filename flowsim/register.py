@@ -5,7 +5,9 @@
 ...     square = instant.direction**2
 ...     return square.sum(axis=-1) ** 2 / (square**2).sum(axis=-1)
 
-A scenario then names the kind as it names flowsim's own: ``observe.variables = ["participation"]``.
+A scenario then names the kind as it names flowsim's own: ``observe.variables = ["participation"]``. Data, networks,
+activations, losses and starts may also be written as flowsim's own are, as sections: such a class, of
+`flowsim.kinds.losses.LossSection` for example, is registered as it is.
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ def stop(name: str, *, description: str, falls: bool = False) -> Callable[[F], F
 def activation(
     name: str, *, homogeneity: float | None = None, smooth: bool = True, lipschitz: float | None = None
 ) -> Callable[[F], F]:
-    """Register an activation h = f(<w, x>): a function (z, xp, *, keys) -> f(z) and its derivative.
+    """Register an activation h = f(<w, x>): a function ``(z, xp, *, keys)`` -> f(z) and its derivative.
 
     xp: NumPy or JAX's NumPy, which z is an array of. The derivative may be left out; JAX then takes it. Keyword-only
     arguments are keys of [model], checked by their annotations.
@@ -139,7 +141,7 @@ def loss(
     derivative: Callable[..., Any] | None = None,
     log_value: Callable[..., Any] | None = None,
 ) -> Callable[[F], F]:
-    """Register a function (output, target, xp, *, keys) -> the loss of each sample.
+    """Register a function ``(output, target, xp, *, keys)`` -> the loss of each sample.
 
     xp and keys are as for :func:`activation`, the keys those of [loss]. labels: whether targets have to be +1/-1.
     derivative, in the output, and log_value: functions of the same arguments; by default JAX takes the derivative, and
@@ -158,10 +160,10 @@ def loss(
 
 
 def data(name: str) -> Callable[[F], F]:
-    """Register a function (rng, *, keys) -> :class:`flowsim.Data`.
+    """Register a function ``(rng, *, keys)`` -> :class:`flowsim.Data`.
 
     rng: a generator of NumPy's, from the scenario's seed. Keyword-only arguments are keys of [data], checked by their
-    annotations. A function (rng, law, *, samples, keys) draws from the generator `law` what is the same for all samples,
+    annotations. A function ``(rng, law, *, samples, keys)`` draws from the generator `law` what all samples share,
     such as a teacher: test data and new batches can then be drawn, too.
     """
     from .kinds.data import DATA
@@ -177,7 +179,7 @@ def data(name: str) -> Callable[[F], F]:
 
 
 def init(name: str) -> Callable[[F], F]:
-    """Register a function (rng, shape, *, keys) -> an array (neurons, entries) of this shape, which init.scale multiplies.
+    """Register a function ``(rng, shape, *, keys)`` -> an array (neurons, entries), which init.scale multiplies.
 
     Keyword-only arguments are keys of [init], checked by their annotations.
     """
@@ -205,8 +207,8 @@ def network(
     apply(self, params, x): outputs (n,), or (n, k), for x (n, d), in JAX. shapes(self, features, outputs): name -> shape of
     each trained array, which [init] draws; or start(self, rng, features, outputs): the tree of arrays, which init.scale
     multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`.
-    With start, a function (rng, features, outputs, *, keys), it is a function (params, x, *, keys) that is registered, and
-    degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
+    With start, a function ``(rng, features, outputs, *, keys)``, it is a function ``(params, x, *, keys)`` that is
+    registered, and degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
     """
     from .kinds.made import network_of
     from .kinds.networks import NETWORKS

@@ -1,4 +1,7 @@
-"""Kinds made of functions and classes, whose annotated arguments and attributes become keys of a scenario."""
+"""Kinds made of functions and classes, whose annotated arguments and attributes become keys of a scenario.
+
+What already is a section, as flowsim's own kinds are, is taken as it is.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ from .activations import Array as Values
 from .data import DataSection, Test, broken_test
 from .drawing import Drawing
 from .in_memory import Data
-from .inits import Shape
+from .inits import InitSection, Shape
 from .losses import Loss, LossSection
-from .networks import NETWORKS
+from .networks import NETWORKS, NetworkSection
 from .ordinary import OrdinarySection, Streams
 from .plugins import answering
 from .samples import Samples, Supervision
@@ -66,6 +69,8 @@ class Made:
 
 def activation_of(name: str, function: Callable[..., Any], **options: Any) -> type[ActivationSection]:
     """function: (z, xp, *, keys) -> (value, derivative) of h = f(<w, x>) at z, or the value alone."""
+    if (own := _own_section(name, function, ActivationSection, "activation")) is not None:
+        return own
     made = _made("activation", name, function, 2, options)
     section = _section(MadeActivation, "activation", made, _of_networks())
     section.pointwise = not made.keys
@@ -112,7 +117,10 @@ class MadeActivation(ActivationSection):
 
 def loss_of(name: str, function: Callable[..., Any], **options: Any) -> type[LossSection]:
     """function: (output, target, xp, *, keys) -> the loss of each sample."""
-    section = _section(MadeLoss, "kind", _made("loss", name, function, 3, options), set(LossSection.model_fields))
+    if (own := _own_section(name, function, LossSection, "kind")) is not None:
+        return own
+    told = {key: answering(one, f'loss "{name}"') if callable(one) else one for key, one in options.items()}
+    section = _section(MadeLoss, "kind", _made("loss", name, function, 3, told), set(LossSection.model_fields))
     section.of_any_target = not options["labels"]
     return section
 
@@ -140,8 +148,10 @@ class MadeLoss(LossSection):
         return Loss(self.made.name, value, derivative, log_value, parameters=self.made.told(self))
 
 
-def init_of(name: str, function: Callable[..., Any]) -> type[Shape]:
+def init_of(name: str, function: Callable[..., Any]) -> type[InitSection]:
     """function: (rng, shape, *, keys) -> an array of this shape, (neurons, entries)."""
+    if (own := _own_section(name, function, InitSection, "shape")) is not None:
+        return own
     return _section(MadeShape, "shape", _made("init", name, function, 2, {}), {*Shape.model_fields, "shape"})
 
 
@@ -163,6 +173,8 @@ class MadeShape(Shape):
 def data_of(name: str, function: Callable[..., Any]) -> type[DataSection]:
     """function: (rng, *, keys) -> flowsim.Data; or (rng, law, *, samples, keys), where law is a generator from which all is
     drawn that is the same for all samples: more of them can then be drawn."""
+    if (own := _own_section(name, function, DataSection, "kind")) is not None:
+        return own
     count = len(_positional(function))
     made = _made("data", name, function, count if count in (1, 2) else 1, {})
     section = _section(MadeData, "kind", made, set(MadeData.model_fields))
@@ -216,11 +228,13 @@ def network_of(
     start: Callable[..., Any] | None = None,
     degree: float | None = None,
     units: str | Mapping[str, str] = "rows",
-) -> type[OrdinarySection]:
+) -> type[NetworkSection]:
     """source: a class whose annotated attributes are keys, with apply(self, params, x) and either shapes(self, features,
     outputs) or start(self, rng, features, outputs), and with degree and units; or a function (params, x, *, keys), beside
     which start is a function (rng, features, outputs, *, keys)."""
     what = f'network "{name}"'
+    if (own := _own_section(name, source, NetworkSection, "kind")) is not None:
+        return own
     if start is not None:
         source = _class_of(what, source, start, degree, units)
     if not isinstance(source, type) or not hasattr(source, "apply"):
@@ -251,6 +265,7 @@ def _class_of(
     keys = [key for key, one in arguments.items() if one.kind is one.KEYWORD_ONLY]
     wanted = set(inspect.signature(start).parameters)
     hints = get_type_hints(function, include_extras=True)
+    apply, begin = answering(function, what), answering(start, what)
 
     def given(instance: Any, among: Collection[str]) -> dict[str, Any]:
         return {key: getattr(instance, key) for key in keys if key in among}
@@ -258,8 +273,8 @@ def _class_of(
     members = {
         "__doc__": function.__doc__,
         "__annotations__": {key: hints[key] for key in keys if key in hints},
-        "apply": lambda self, params, x: function(params, x, **given(self, keys)),
-        "start": lambda self, rng, features, outputs: start(rng, features, outputs, **given(self, wanted)),
+        "apply": lambda self, params, x: apply(params, x, **given(self, keys)),
+        "start": lambda self, rng, features, outputs: begin(rng, features, outputs, **given(self, wanted)),
         "degree": degree,
         "units": units,
         **{key: arguments[key].default for key in keys if arguments[key].default is not inspect.Parameter.empty},
@@ -304,6 +319,16 @@ class MadeNetwork(OrdinarySection):
         instance = object.__new__(source)
         vars(instance).update(keys)
         return instance
+
+
+def _own_section(name: str, source: Any, base: type[S], tag: str) -> type[S] | None:
+    """The source where it is a section itself, as flowsim's own kinds are; None where it is a function or another class."""
+    if not (isinstance(source, type) and issubclass(source, base)):
+        return None
+    word = source.model_fields.get(tag)
+    if word is None or get_args(word.annotation) != (name,):
+        raise UsageError(f'{name}: the section {source.__name__} needs a key {tag}: Literal["{name}"]')
+    return source
 
 
 def _made(sort: str, name: str, function: Callable[..., Any], positional: int, options: Mapping[str, Any]) -> Made:

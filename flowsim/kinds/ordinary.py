@@ -16,8 +16,36 @@ from .losses import Loss
 from .network import Handed
 from .networks import NetworkSection
 from .samples import Samples
+from .sorts import OBSERVABLES
 from .streams import stream
 
+#: What results call other things than observables and trained arrays.
+RESERVED = frozenset(
+    {
+        "bias_weight",
+        "clean_label",
+        "cluster_label",
+        "direction",
+        "iteration",
+        "kernel_sample",
+        "label",
+        "leaf",
+        "log10_time",
+        "matrix",
+        "neuron_output",
+        "neuron_sign",
+        "probe_x",
+        "quantile",
+        "sample_cluster",
+        "seed",
+        "snapshot",
+        "snapshot_log10_time",
+        "stage",
+        "step",
+        "target_cluster",
+        "time",
+    }
+)
 #: The name of a stream -> its generator.
 Streams = Callable[[str], np.random.Generator]
 
@@ -66,7 +94,8 @@ class OrdinarySection(NetworkSection):
         sizes = samples.inputs.shape[1], _outputs(scenario.loss.formulas, samples)
         if wrong := list(self.misfits(*sizes)):
             raise scenario.error(*wrong)
-        network, _ = _network_of(self, init, *sizes)
+        # of whatever scale, the network is the same
+        network, _ = _network_of(self, init.model_copy(update={"scale": 1.0}), *sizes)
 
         def start(seed: int) -> tuple[Floats, ...]:
             arrays: Sequence[Floats] = arrays_of(network, self.start(init, partial(stream, seed), *sizes))
@@ -83,8 +112,8 @@ def _network_of(section: OrdinarySection, init: Shape, features: int, outputs: i
     from .trees import network_of
 
     tree = section.start(init, partial(stream, 0), features, outputs)
-    degree, units = section.output_degree, section.UNITS
-    return network_of(section.apply, tree, (features,), name=section.kind, units=units, degree=degree)
+    degree, units, taken = section.output_degree, section.UNITS, RESERVED | OBSERVABLES.keys()
+    return network_of(section.apply, tree, (features,), name=section.kind, units=units, degree=degree, taken=taken)
 
 
 def _drawn(init: Shape, generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:

@@ -41,7 +41,8 @@ class Regression(DataSection):
         self, teacher: np.random.Generator, generator: np.random.Generator, count: int
     ) -> tuple[Floats, Floats, Floats]:
         """Inputs (count, features), targets (count,) or (count, outputs), and directions (K, features) that the teacher
-        looks along and that count as centres. teacher: what the teacher is drawn from; generator: what the inputs are."""
+        looks along and that count as centres. teacher: what the teacher is drawn from; generator: what the inputs
+        are."""
         raise NotImplementedError
 
     def entries(self) -> Mapping[str, int]:

@@ -34,7 +34,4 @@ def handed(functions: Mapping[str, Callable[[Any], Any]], setting: Setting) -> l
 
 
 def _in_numpy(function: Callable[[Any], Any]) -> Callable[[Instant], Floats]:
-    from ..kinds.trees import in_float64  # with JAX, which other networks do without
-
-    one = in_float64(lambda instant: np.asarray(function(instant.params), dtype=float))
-    return lambda instant: instant.singly(one)
+    return lambda instant: instant.singly(lambda single: np.asarray(function(single.params), dtype=float))

@@ -272,7 +272,11 @@ class Instant:
         return network.tree(self.snapshot.upper)
 
     def singly(self, value: Callable[[Instant], Any]) -> Floats:
-        """(…, *shape): a value at one instant after the other."""
+        """``(…, *shape)``: a value at one instant after the other; JAX is in float64 where the network is ordinary."""
+        if self.problem.network is not None:
+            from ..kinds.trees import in_float64  # with JAX, which other networks do without
+
+            value = in_float64(value)
         if not np.ndim(self.snapshot.time):
             return np.asarray(value(self))
         return np.array([value(single) for single in self.each])

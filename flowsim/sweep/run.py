@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
+from ..errors import UsageError
+from ..kinds.used import listed, used
 from ..scenario import ScenarioLike, as_scenario
 from .batches import batches, estimate
 from .collect import collect, is_current
@@ -68,6 +71,7 @@ def sweep(
     others. Raises ScenarioError or UsageError before anything is run.
     """
     planned = plan(as_scenario(scenario))
+    _check_workers_know(planned)
     store = Store.open(folder, planned, resume=resume, overwrite=overwrite)
     with store:
         waiting, cut = store.missing, ""
@@ -76,6 +80,18 @@ def sweep(
         if not cut and (waiting or not is_current(planned, store.folder)):
             collect(planned, store.folder)
         return _result(planned, store, cut, len(waiting) - len(store.missing) + len(store.failed))
+
+
+def _check_workers_know(planned: Plan) -> None:
+    """Raise UsageError for kinds that only this process knows: those that a notebook has registered."""
+    if hasattr(sys.modules["__main__"], "__file__"):
+        return  # workers import the script
+    for plugin, kinds in used(planned.scenario.to_dict()).items():
+        if plugin.name == "__main__":
+            raise UsageError(
+                f"{listed(kinds)}: registered in this session, of which the workers of a sweep know nothing; write it to a "
+                "file, and load that by flowsim.plugin(path)"
+            )
 
 
 def _run(planned: Plan, store: Store, workers: int | None, scheduler: str | None, watch: Watch | None) -> str:

@@ -83,6 +83,26 @@ variables = ["log_norm", "loss", "pure_part", "dense_mixture"]
 robustness = { radii = [0.0, 0.1], attacks = ["pgd"], samples = 20, steps = 5 }
 """
 
+MODES = """
+[data]
+kind = "linear_teacher"
+dimension = 3
+outputs = 2
+strengths = [2.0, 1.0]
+samples = 6
+[model]
+kind = "deep_linear"
+[init]
+shape = "aligned"
+[loss]
+kind = "square"
+[flow]
+until = { time = 5.0 }
+[observe]
+times = 6
+snapshots = "all"
+"""
+
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
@@ -125,6 +145,7 @@ def test_between_the_radii_the_curve_of_the_strong_attack_is_that_of_the_samples
     [
         ("picture_robustness", CLUSTERS, ["--panel", "weak", "pgd", "{}", "--panel", "strong", "strong", "{}"]),
         ("picture_min_vidal_2025_fig4", CLUSTERS, ["{}"]),
+        ("picture_deep_linear", MODES, ["{}"]),
         ("picture_allen_zhu_li_2022", STAGES, ["{}", "--radii", "0.0", "0.1"]),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_simpson, solve_ivp
 from scipy.optimize import linprog, minimize
 
 import flowsim
@@ -98,8 +98,8 @@ def test_from_a_tiny_start_it_ends_at_the_least_nuclear_norm():
     np.testing.assert_allclose(found, np.diag(least), atol=1e-4)
 
 
-@pytest.mark.parametrize("depth", [2, 3, 4])
-def test_singular_values_of_the_product_follow_their_own_equation(depth):
+def completed(depth, times):
+    """Matrices (n, 4, 4) that show some entries of another, these entries, and the factors' product over time."""
     scenario = flowsim.Scenario(
         {
             "data": {
@@ -113,16 +113,35 @@ def test_singular_values_of_the_product_follow_their_own_equation(depth):
             "init": {"shape": "identity", "scale": 0.5},
             "loss": {"kind": "square"},
             "flow": {"rtol": 1e-6, "until": {"time": 20.0}},
-            "observe": {"times": 41, "snapshots": "all"},
+            "observe": {"times": times, "snapshots": "all"},
         }
     )
     problem, tree = flowsim.build(scenario), flowsim.run(scenario)
     product = tree["factors_0"].values
     for factor in range(1, depth):
         product = tree[f"factors_{factor}"].values @ product
-    measured = problem.inputs.reshape(-1, 4, 4)
-    expected = end_to_end(product[0], measured, problem.targets, depth, tree["time"].values)
-    np.testing.assert_allclose(
-        *[np.linalg.svd(matrix, compute_uv=False) for matrix in (product, expected)], rtol=0, atol=4e-5
-    )
-    assert np.linalg.svd(expected[-1], compute_uv=False)[0] > 2
+    return problem.inputs.reshape(-1, 4, 4), problem.targets, tree["time"].values, product
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_the_product_of_balanced_factors_follows_an_equation_of_its_own(depth):
+    measured, y, time, product = completed(depth, 41)
+    expected = end_to_end(product[0], measured, y, depth, time)
+    size = np.linalg.svd(expected[-1], compute_uv=False)
+    assert size[0] > 2
+    np.testing.assert_allclose(product, expected, rtol=0, atol=1e-5 * size[0])
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_singular_values_of_the_product_grow_by_their_own_power(depth):
+    # sigma_r' = -L sigma_r^(2 - 2/L) <gradient, u_r v_r^T>  (Arora et al. 2019, Theorem 3), integrated over the
+    # instants
+    measured, y, time, product = completed(depth, 2001)
+    # at the start they are all alike, with no singular vectors of their own
+    time, product = time[1:], product[1:]
+    left, size, right = np.linalg.svd(product)
+    residual = np.einsum("nij,tij->tn", measured, product) - y
+    pull = -np.einsum("tn,nij,tir,trj->tr", residual, measured, left, right) / len(y)
+    grown = cumulative_simpson(depth * size ** (2 - 2 / depth) * pull, x=time, axis=0, initial=0)
+    assert np.ptp(size[:, 0]) > 2
+    np.testing.assert_allclose(size[0] + grown, size, rtol=0, atol=1e-5 * size.max())

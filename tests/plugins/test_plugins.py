@@ -287,6 +287,25 @@ def test_a_sweep_hands_plugins_to_the_processes_of_dask(lab, capsys):
     assert "its files have changed, or its plugins" in capsys.readouterr().err
 
 
+def test_a_sweep_of_what_a_notebook_has_registered_is_refused_with_a_remedy(lab):
+    with (lab / "scenario.toml").open("a") as file:
+        file.write("[sweep]\ngrid = { seed = [0, 1] }\n")
+    code = f"""
+import flowsim
+{LAB}
+try:
+    flowsim.sweep("scenario.toml", "points", workers=1)
+except flowsim.UsageError as error:
+    print(error)
+"""
+    found = python(code, lab)
+    assert found.stderr == ""
+    assert found.stdout.startswith(
+        'observable "participation", claim "my_lab.participates": registered in this session, '
+    )
+    assert "flowsim.plugin(path)" in found.stdout
+
+
 def installed(folder: Path, name: str, content: str) -> None:
     """Write a package with an entry point, as pip would."""
     (folder / f"{name}.py").write_text(content)

@@ -46,12 +46,14 @@ def reduced(name: str) -> flowsim.Scenario:
 def _data(raw: dict[str, Any]) -> dict[str, Any]:
     data, model = raw["data"], raw.get("model", {})
     clusters = data.get("positive", 1) + data.get("negative", 1)
-    found: dict[str, Any] = {"data.samples": clusters * (SAMPLES // clusters)}
-    if data.get("kind") != "digits":
+    found: dict[str, Any] = {}
+    if data.get("kind") != "points":
+        found["data.samples"] = clusters * (SAMPLES // clusters)
+    if "dimension" in data:
         found["data.dimension"] = min(data["dimension"], FEATURES)
     if "width" in model:
         # of sparse coding, some quantities are there only where there are as many neurons as features
-        least = found["data.dimension"] if data.get("kind") == "sparse_coding" else clusters
+        least = found.get("data.dimension", 0) if data.get("kind") == "sparse_coding" else clusters
         found["model.width"] = min(model["width"], max(NEURONS, least))
     if isinstance(raw.get("observe", {}).get("snapshots"), int):
         found["observe.snapshots"] = 3

@@ -96,6 +96,8 @@ def evaluated(scenario: Scenario, setting: Setting, snapshot: Snapshot, progress
     """The group `robustness` for the weights at a single instant. The scenario asks for one that its problem has."""
     wanted = scenario.evaluate.robustness
     assert wanted is not None
+    if setting.problem.loss.vectors:
+        raise UsageError("robustness is that of labels or classes, and the targets of this run are vectors")
     test = test_of(scenario, setting.problem, wanted.samples)
     rows = {}
     for name in ("network", *wanted.compare):

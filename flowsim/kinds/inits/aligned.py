@@ -13,8 +13,8 @@ from . import INITS, Shape
 
 
 class Aligned(Shape):
-    """Matrices of a product with singular values 1, the singular vectors of whose product are those of the correlation of
-    inputs and targets. With white inputs its modes then move independently."""
+    """Matrices of a product with singular values 1, the singular vectors of whose product are those of the correlation
+    of inputs and targets. With white inputs its modes then move independently."""
 
     of_products: ClassVar[bool] = True
 

@@ -16,11 +16,11 @@ from . import NETWORKS
 
 
 class LinearAttention(OrdinarySection):
-    """f(P) = the last entry of V P P^T Q p / N, for prompts P of N examples and a last column p, whose features are their
-    entries, row by row.
+    """f(P) = the last entry of V P P^T Q p / N, for prompts P of N examples and a last column p, whose features are
+    their entries, row by row.
 
-    V starts with 1 in its last place, Q with S S^T/|S S^T| in front of its last row and column, S the shape, and both with
-    zeros elsewhere (Assumption 3.3 of the paper)."""
+    V starts with 1 in its last place, Q with S S^T/|S S^T| in front of its last row and column, S the shape, and both
+    with zeros elsewhere (Assumption 3.3 of the paper)."""
 
     UNITS: ClassVar[str] = "whole"
 

@@ -122,7 +122,8 @@ class Roads:
             xr.testing.assert_identical(flowsim.robustness(case), flowsim.robustness(until))
 
     def evaluate(self, case: flowsim.Case) -> dict[str, xr.Dataset]:
-        cheap = CHEAP if "snapshot" in case.trajectory.dims else OF_TRAJECTORY
+        attacked = "snapshot" in case.trajectory.dims and not case.problem.loss.vectors
+        cheap = CHEAP if attacked else OF_TRAJECTORY
         groups = flowsim.evaluate(case, self.written or cheap).children.items()
         return {
             name: group.to_dataset(inherit=False).drop_vars(["snapshot", "seed"], errors="ignore")

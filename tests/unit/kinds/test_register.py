@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import flowsim
+from flowsim.kinds.losses import Loss, LossSection
+from flowsim.kinds.ordinary import RESERVED
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
+from flowsim.results.layout import COORDINATES, WEIGHTS
 from flowsim.scenario.schema import schema
 
 FLOW = {"until": {"time": 3.0}, "rtol": 1e-8}
@@ -249,6 +253,26 @@ def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(sm
         small(model={"kind": "module", "gian": 0.5})
 
 
+def test_arrays_may_be_called_as_what_results_have(small):
+    assert {*COORDINATES, *WEIGHTS} == RESERVED
+
+    @flowsim.register.network("product", start=lambda rng, features, outputs: {"time": np.ones(features)})
+    def product(params, x):
+        return x @ params["time"]
+
+    run = flowsim.run(small(model={"kind": "product"}, flow={"until": {"time": 0.5}}))
+    assert run["leaf_time"].sizes["snapshot"] == 2
+    assert run["time"].dims == ("time",)
+
+
+def test_starts_of_two_scales_share_a_network_and_its_compiled_code(small):
+    register_quadratic()
+    scenario = small(model={"kind": "quadratic"})
+    large, tiny = (flowsim.build(scenario.replace({"init.scale": scale})) for scale in (1.0, 1e-9))
+    assert large.network is tiny.network
+    np.testing.assert_allclose(1e-9 * large.upper[0], tiny.upper[0], rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
@@ -291,6 +315,48 @@ def test_a_kind_that_is_forgotten_is_unknown_again():
     REGISTRIES["loss"].forget(plugin)
     with pytest.raises(flowsim.ScenarioError, match='"huber" is not allowed'):
         flowsim.loads('[loss]\nkind = "huber"')
+
+
+def test_a_section_registers_as_flowsim_s_own_kinds_do(small):
+    @flowsim.register.loss("quartic")
+    class Quartic(LossSection):
+        """(f - y)^4 / 4"""
+
+        of_any_target: ClassVar[bool] = True
+
+        kind: Literal["quartic"]
+        weight: float = 1.0
+
+        @property
+        def formulas(self) -> Loss:
+            weight = self.weight
+            return Loss(
+                "quartic",
+                lambda output, target, xp: weight * (output - target) ** 4 / 4,
+                lambda output, target, xp: weight * (output - target) ** 3,
+                lambda output, target, xp: xp.log(weight * (output - target) ** 4 / 4),
+                parameters=(weight,),
+            )
+
+    run = flowsim.run(small(loss={"kind": "quartic", "weight": 2.0}, flow={"until": {"time": 0.5}}))
+    residual = np.cbrt(run["loss_derivative"] / 2)
+    np.testing.assert_allclose(run["loss"], (2 * residual**4 / 4).mean("sample"), rtol=1e-12)
+    with pytest.raises(flowsim.UsageError, match=r'needs a key kind: Literal\["other"\]'):
+        flowsim.register.loss("other")(Quartic)
+
+
+def test_what_goes_wrong_in_the_function_is_told_with_its_line(small):
+    @flowsim.register.network("broken", start=lambda rng, features, outputs: {"w": rng.standard_normal(features)})
+    def broken(params, x):
+        return x @ params["v"]
+
+    @flowsim.register.data("broken")
+    def empty(rng, *, samples: int = 3):
+        return 1 / (samples - 3)
+
+    for section in ("model", "data"):
+        with pytest.raises(flowsim.UsageError, match=rf"{Path(__file__).name}:\d+: (KeyError|ZeroDivisionError)"):
+            flowsim.build(flowsim.loads(f'[{section}]\nkind = "broken"'))
 
 
 def test_what_cannot_be_a_kind_is_refused_where_it_registers():

@@ -131,7 +131,7 @@ def test_every_shipped_scenario_runs_on_one_of_these_kernels(name, kinds):
         warnings.simplefilter("ignore")
         prepared = Prepared(reduced(name))
     for integrator in integrators(prepared):
-        if integrator.program not in ("", "diffrax"):
+        if integrator.program not in ("", "diffrax", "optax"):
             assert kinds_of(integrator) == kinds[integrator.program]
 
 
