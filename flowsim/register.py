@@ -40,9 +40,9 @@ def observable(
 ) -> Callable[[F], F]:
     """Register a function of one :class:`flowsim.observe.Instant` that gives a number, or an array along dims.
 
-    dims: of "neuron", "cluster", "sample", "output", "leaf", "matrix", "rank" and "probe". long_name: what plots call it; by
-    default the name in words.
-    applies: whether a problem has it, by default each that has the dims; needs says in words what that asks for.
+    dims: of "neuron", "cluster", "sample", "output", "leaf", "matrix", "rank" and "probe". long_name: what plots call it;
+    by default the name in words. applies: whether a problem has it, by default each that has the dims; needs says in words
+    what that asks for.
     The variable is kept where `observe.variables` names it.
     """
     from .observe.observable import OBSERVABLES, observed_by
