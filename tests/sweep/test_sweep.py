@@ -150,7 +150,7 @@ def test_a_table_that_has_changed_is_another_sweep(swept, tmp_path):
     np.savez(tmp_path / "t.npz", x=np.eye(3), y=np.ones(3))
     swept("[sweep.grid]\nseed = [0, 1]", base=base)
     np.savez(tmp_path / "t.npz", x=2 * np.eye(3), y=np.ones(3))
-    with pytest.raises(flowsim.UsageError, match="files or plugins have changed"):
+    with pytest.raises(flowsim.UsageError, match="files have changed"):
         swept("[sweep.grid]\nseed = [0, 1, 2]", base=base, resume=True)
 
 
