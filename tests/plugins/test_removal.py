@@ -73,7 +73,7 @@ flowsim.Scenario({section: {tags[section]: kind} for section, kind in here.items
 """
 
 
-@pytest.mark.slow
+@pytest.mark.papers
 @pytest.mark.parametrize("sort", ["data", "networks", "activations", "losses", "inits"])
 def test_without_any_one_file_of_a_sort_flowsim_imports(tmp_path, sort):
     root = copy_without(tmp_path / "copy")
