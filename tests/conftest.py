@@ -31,7 +31,7 @@ settings.register_profile("drawn", deadline=None)
 settings.load_profile("flowsim")
 
 #: Seconds of the suite times cores, with code that is compiled already and from an empty cache: measured on two.
-WARM, COLD = 570, 910
+WARM, COLD = 710, 1150
 
 
 def pytest_configure(config: pytest.Config) -> None:
