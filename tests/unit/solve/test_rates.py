@@ -29,7 +29,8 @@ def test_a_frozen_array_stays_and_the_others_flow_as_if_it_were_a_constant():
     alone = flowsim.flow(
         lambda v, x: smooth({"a": START["a"], "v": v}, x), START["v"], X, Y, until={"time": 5.0}, times=5
     )
-    np.testing.assert_allclose(run["loss"], alone["loss"], rtol=1e-9)
+    # two programs round differently, which changes their steps: they agree to the tolerance
+    np.testing.assert_allclose(run["loss"], alone["loss"], rtol=20 * 1e-6)
     assert run["loss"][-1] < 0.9 * run["loss"][0]
 
 
