@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from math import prod
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Floats
+from ..errors import UsageError
 from .drawing import Drawing
 from .inits import Shape
 from .losses import Loss
@@ -66,13 +68,13 @@ class OrdinarySection(NetworkSection):
     output: ClassVar[str] = "trained"
     output_weight: ClassVar[None] = None
 
+    @abstractmethod
     def apply(self, params: Any, x: Any) -> Any:
         """In JAX: outputs (n,), or (n, k) of several, for inputs (n, d)."""
-        raise NotImplementedError
 
     def shapes(self, features: int, outputs: int) -> Mapping[str, tuple[int, ...]]:
         """Name -> shape of each trained array, which [init] draws; of kinds that do not say where they start."""
-        raise NotImplementedError
+        raise UsageError(f'the network "{self.kind}" says neither shapes nor start')
 
     def start(self, init: Shape, streams: Streams, features: int, outputs: int) -> Any:
         """The tree of arrays at time 0, but for init.scale, which multiplies all that are trained. By default arrays of

@@ -35,7 +35,10 @@ class Registry(Mapping[str, T], Generic[T]):
         REGISTRIES[sort] = self
 
     def register(self, name: str, kind: T) -> T:
-        """Raises UsageError where another kind of this sort has the name; a plugin may replace its own."""
+        """Raises UsageError where another kind of this sort has the name, and for a class that leaves out what kinds of
+        this sort must say; a plugin may replace its own."""
+        if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+            raise UsageError(f'the {self.sort} "{name}" does not say {", ".join(missing)}')
         origin, before = registering(), self._origins.get(name)
         if origin is not None:
             self._discover()  # so that flowsim's own come first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -33,17 +34,17 @@ class Regression(DataSection):
         return True
 
     @property
+    @abstractmethod
     def features(self) -> int:
         """Numbers in one input."""
-        raise NotImplementedError
 
+    @abstractmethod
     def taught(
         self, teacher: np.random.Generator, generator: np.random.Generator, count: int
     ) -> tuple[Floats, Floats, Floats]:
         """Inputs (count, features), targets (count,) or (count, outputs), and directions (K, features) that the teacher
         looks along and that count as centres. teacher: what the teacher is drawn from; generator: what the inputs
         are."""
-        raise NotImplementedError
 
     def entries(self) -> Mapping[str, int]:
         return entries(self.samples, self.features, self.test)

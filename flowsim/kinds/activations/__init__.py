@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -68,9 +69,9 @@ class ActivationSection(Section):
     pointwise: ClassVar[bool] = False
 
     @property
+    @abstractmethod
     def formulas(self) -> Activation:
         """In array-namespace style, for this section's keys."""
-        raise NotImplementedError
 
 
 ACTIVATIONS: Registry[type[ActivationSection]] = Registry("activation", __name__, ("model.activation",), ORDER)

@@ -5,11 +5,13 @@ One file a kind. What data say of themselves is asked for everywhere else, never
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ...errors import UsageError
 from ..drawing import Drawing
 from ..files import TABLE_SUFFIXES
 from ..registry import Registry
@@ -105,14 +107,14 @@ class DataSection(Section):
         are drawn."""
         return {}
 
+    @abstractmethod
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
         """The training set. sibling: that of the same scenario with another seed, from which to take what does not depend
         on the seed: members of an ensemble read a file once. Raises ScenarioError where that cannot be done."""
-        raise NotImplementedError
 
     def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
         """So many more, drawn from this seed as `samples` were, around the same centres; of data that are drawn."""
-        raise NotImplementedError
+        raise UsageError(f'data of kind "{self.kind}" come from no distribution to draw from')
 
 
 DATA: Registry[type[DataSection]] = Registry("data", __name__, ("data.kind",), ORDER)

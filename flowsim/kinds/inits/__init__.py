@@ -5,6 +5,7 @@ One file a kind.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -75,9 +76,9 @@ class Shape(InitSection):
         """Whether a neuron's shape depends on its sign."""
         return False
 
+    @abstractmethod
     def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
         """(neurons, entries): a layer's weights, but for the scale."""
-        raise NotImplementedError
 
     def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
         """The rows of the first layer as the data ask for. sign (m,): of the neurons' output weights."""

@@ -5,6 +5,7 @@ One file a kind.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -116,9 +117,9 @@ class LossSection(Section):
     )
 
     @property
+    @abstractmethod
     def formulas(self) -> Loss:
         """In array-namespace style, for this section's keys."""
-        raise NotImplementedError
 
 
 LOSSES: Registry[type[LossSection]] = Registry("loss", __name__, ("loss.kind",), ORDER)

@@ -78,7 +78,7 @@ class NetworkSection(Section):
 
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         """Of an ordinary network: what it computes, and from where it starts."""
-        raise NotImplementedError
+        raise UsageError(f'a network of kind "{self.kind}" has neurons; it is no function of a tree of arrays')
 
     def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
         """Of a result of a network that no text can say all of: the same network, from the function and a tree that are

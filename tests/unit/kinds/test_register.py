@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flowsim
-from flowsim.kinds.losses import Loss, LossSection
+from flowsim.kinds.losses import LOSSES, Loss, LossSection
 from flowsim.kinds.ordinary import RESERVED
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
@@ -390,3 +390,14 @@ def test_what_cannot_be_a_kind_is_refused_where_it_registers():
         @flowsim.register.loss("square")
         def square(output, target, xp):
             return output
+
+
+def test_a_class_that_leaves_out_what_its_sort_must_say_is_refused_when_it_registers():
+    class Half(LossSection):
+        """A loss without formulas."""
+
+        kind: Literal["half"]
+
+    with pytest.raises(flowsim.UsageError, match='the loss "half" does not say formulas'):
+        LOSSES.register("half", Half)
+    assert "half" not in LOSSES
