@@ -3,8 +3,8 @@
     python benchmarks/trace.py [--package FOLDER]
 
 A change of folder is a call from a function in one folder of the package to one in another. They are counted as often as
-they are made, and once for each pair of functions; files are those of which any function was called. A first run, which imports
-what it needs, is not traced. FOLDER holds another version of the package, to be compared with.
+they are made, and once for each pair of functions; files are those of which any function was called. A first run, which
+imports what it needs, is not traced. FOLDER holds another version of the package, to be compared with.
 """
 
 from __future__ import annotations
