@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -264,15 +265,14 @@ class Recorder:
     def keep(self, snapshot: Snapshot, report: Report) -> None:
         self._waiting.append((snapshot, report))
         self._last = _times(snapshot)
-        watched = self.scenario.flow.until.watched(Watched.KEPT)
-        if watched or len(self._waiting) >= self.setting.batch:
+        if self._watched or len(self._waiting) >= self._batch:
             self._observe()
 
     def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
         """Keep many instants; numerics: name of NUMERICS -> what a report says there, (T,)."""
         self._observe()
-        for begin in range(0, len(snapshots.time), self.setting.batch):
-            part = slice(begin, begin + self.setting.batch)
+        for begin in range(0, len(snapshots.time), self._batch):
+            part = slice(begin, begin + self._batch)
             self._take(snapshots[part], {name: values[part] for name, values in numerics.items()})
         self._last = _times(snapshots[-1])
 
@@ -288,8 +288,8 @@ class Recorder:
         """Observe a batch."""
         snapshots = replace(snapshots, time=self.origin + snapshots.time)
         instant = self._latest = Instant(self.setting, snapshots)
-        first = self._log_losses[0] if self._instants else float(instant.log_loss[0])
-        self._log_losses = first, float(instant.log_loss[-1])
+        first, log_loss = self._log_losses[0], instant.log_loss.tolist()
+        self._log_losses = log_loss[0] if math.isnan(first) else first, log_loss[-1]
         self._met = met(self.scenario.flow.until, instant)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values)
@@ -298,12 +298,26 @@ class Recorder:
         self._times.append(snapshots.time)
         if snapshots.log10_time is not None:
             self._log10_times.append(snapshots.log10_time)
-        stride, begin = _stride(self.scenario), self._instants
+        stride, begin = self._stride, self._instants
         self._instants += len(snapshots.time)
         due = range(-begin % stride, len(snapshots.time), stride)
         if due:
             held = zip(*self._lifted(snapshots[np.array(due)]), strict=True)
             self._weights |= {begin + index: weights for index, weights in zip(due, held, strict=True)}
+
+    @cached_property
+    def _watched(self) -> bool:
+        """Whether a stop condition is watched at kept instants, each of which is then observed at once."""
+        return bool(self.scenario.flow.until.watched(Watched.KEPT))
+
+    @cached_property
+    def _batch(self) -> int:
+        return self.setting.batch
+
+    @cached_property
+    def _stride(self) -> int:
+        """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
+        return _stride(self.scenario)
 
     def thin(self) -> None:
         """Drop every other kept instant, the second first."""
@@ -311,8 +325,8 @@ class Recorder:
         for parts in (self._times, self._log10_times, *self._variables.values(), *self._numerics.values()):
             parts[:] = [np.concatenate(parts)[::2]] if parts else []
         self._instants = -(-self._instants // 2)
-        stride = _stride(self.scenario)
-        self._weights = {index // 2: weights for index, weights in self._weights.items() if index % (2 * stride) == 0}
+        stride = 2 * self._stride
+        self._weights = {index // 2: weights for index, weights in self._weights.items() if index % stride == 0}
 
     def trajectory(self, complete: bool) -> Trajectory:
         """Everything kept so far, as arrays.
@@ -356,14 +370,13 @@ class Recorder:
         self._last = time, time if kept.log10_time is None else float(kept.log10_time[end - 1])
         self._variables = {name: [values[:end]] for name, values in kept.variables.items()}
         self._numerics = {name: [values[:end]] for name, values in kept.numerics.items()}
-        stride = _stride(self.scenario)
         # without neurons a result has no directions
         shape = (len(kept.kept_weights), *self.setting.problem.hidden_direction.shape)
         held = zip(kept.direction.reshape(shape), kept.bias, *kept.upper, strict=True)
         self._weights = {
             index: weights
             for index, weights in zip(kept.kept_weights.tolist(), held, strict=True)
-            if index < end and index % stride == 0
+            if index < end and index % self._stride == 0
         }
 
 
