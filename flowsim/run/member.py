@@ -51,6 +51,10 @@ class Member:
         """It begins when this is first asked for."""
         return self._first_run()
 
+    def begin(self) -> Report:
+        """Make ready to step, which may take a while; from where."""
+        return self.report
+
     def resume(self, tree: xr.DataTree) -> None:
         """Go on from what an unfinished run of the same scenario has left."""
         kept = layout.trajectory_of(tree)

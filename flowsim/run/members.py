@@ -121,6 +121,8 @@ class Members:
             if tell is not None:
                 tell(member.standing(report))
 
+        member.begin()
+        self.clock.start()
         self.outcomes[0] = member.outcome(member.drive(look, save, interrupted))
         return self.outcomes[0].status
 
@@ -131,6 +133,7 @@ class Members:
         waiting = [index for index, outcome in enumerate(self.outcomes) if outcome.status.exit_code]
         left, threads, cut = len(waiting), _threads(self.first, len(gathered.trajectory.time)), ""
         landed: SimpleQueue[Future[Outcome]] = SimpleQueue()
+        self.clock.start()
         with one_blas_thread() if threads > 1 else nullcontext(), ThreadPoolExecutor(threads) as pool:
             try:
                 flights = {pool.submit(self._run_one, index, gathered): index for index in waiting}

@@ -34,10 +34,14 @@ def working() -> float:
 
 
 class Clock:
-    """How long a run takes from now on. before: the seconds that earlier parts of it took."""
+    """How long a run takes. before: the seconds that earlier parts of it took."""
 
     def __init__(self) -> None:
         self.before, self._began, self._spent = 0.0, working(), spent()
+
+    def start(self) -> None:
+        """Count seconds from here on; compiling is counted from the beginning."""
+        self._began = working()
 
     @property
     def seconds(self) -> float:
@@ -46,7 +50,7 @@ class Clock:
 
     @property
     def compiling(self) -> float:
-        """Seconds of compiling since now."""
+        """Seconds spent compiling."""
         return spent() - self._spent
 
 
