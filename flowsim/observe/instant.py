@@ -26,8 +26,9 @@ from .parameters import arrays
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
-#: Instants are observed as many at a time as keep the largest array within so many bytes: what a core has close by.
-BATCH_BYTES = 2**19
+#: Instants are observed as many at a time as keep the largest array within so many bytes: what a core has close by, and
+#: enough of them that calls cost little beside arithmetic.
+BATCH_BYTES = 2**22
 TINY = np.finfo(float).tiny
 
 
