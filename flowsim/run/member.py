@@ -38,7 +38,8 @@ class Member:
 
     def __init__(self, prepared: Prepared, whole: Scenario, clock: Clock):
         """whole: the scenario of all members, which keep the same instants."""
-        self.prepared, self.parts, self.loose = prepared, prepared.scenario.stages, False
+        # the first member of several was prepared with the scenario of all
+        self.prepared, self.parts, self.loose = prepared, prepared.scenario.members[0].stages, False
         self.begun: Begun
         self.recorder: Recorder
         self._whole, self._clock = whole.stages, clock
@@ -91,7 +92,7 @@ class Member:
         coming back to the host in between where the engine has a loop of its own. stopped: as for :class:`Flying`."""
         if not isinstance(self.integrator, Flying):
             return self.drive(lambda report: None, lambda: None, lambda: bool(stopped[0]))
-        scenario, instants = self.prepared.scenario, Schedule.of(self._whole[0], math.nan).instants
+        scenario, instants = self.parts[0], Schedule.of(self._whole[0], math.nan).instants
         flown = self.integrator.fly(np.array(instants), scenario.flow.until.steps, stopped)
         self.recorder.keep_all(flown.snapshot, flown.numerics)
         self.loose = bool(flown.snapshot.time[-1] != flown.last.time)
