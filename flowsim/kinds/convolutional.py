@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from .image_layers import Layers
 
 Image = tuple[Count, Count, Count]
+#: (name, shape) -> a trained array.
+Array = Callable[[str, tuple[int, ...]], Any]
 #: Channels of images whose shape is not said.
 GREY, COLOUR = 1, 3
+#: What the weights are called that outputs come from, in every network of images.
+OUTPUT = "output"
 
 
 class ConvolutionalSection(OrdinarySection):
@@ -116,7 +120,7 @@ class ConvolutionalSection(OrdinarySection):
     def _images(self, x: Any) -> Any:
         return x.reshape(len(x), *(self._image(x.shape[1]) or ()))
 
-    def _layers(self, array: Callable[[str, tuple[int, ...]], Any]) -> Layers:
+    def _layers(self, array: Array) -> Layers:
         from . import image_layers  # with JAX, which other networks do without
 
         def by_group(name: str, signal: Any) -> Any:
@@ -127,31 +131,15 @@ class ConvolutionalSection(OrdinarySection):
         return image_layers.Layers(array, pointwise(self.activation), normalised, biases=self.biases)
 
 
-#: The weights that outputs come from; in every network of images.
-OUTPUT = "output"
-
-
 @lru_cache(maxsize=64)
 def _shapes_of(section: ConvolutionalSection, features: int, outputs: int) -> Mapping[str, tuple[int, ...]] | None:
     """Name -> shape of the trained arrays, in the order of the layers; None where images are too small for these."""
-    import jax  # which other networks do without
+    from .image_layers import shapes_seen  # as above
 
-    from .image_layers import TooSmall
-
-    found: OrderedDict[str, tuple[int, ...]] = OrderedDict()
-
-    def array(name: str, shape: tuple[int, ...]) -> Any:
-        found[name] = shape
-        return jax.numpy.zeros(shape)
-
-    def forward(x: Any) -> Any:
+    def forward(array: Array, x: Any) -> Any:
         return section.forward(section._layers(array), section._images(x), outputs)
 
-    try:
-        jax.eval_shape(forward, jax.ShapeDtypeStruct((1, features), float))
-    except TooSmall:
-        return None
-    return found
+    return shapes_seen(forward, features)
 
 
 def _groups(channels: int, size: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -57,6 +58,24 @@ class Layers:
         """(n, outputs) of (n, entries)"""
         found = signal @ self._array(name, (outputs, signal.shape[1])).T
         return found + self._array(f"{name}_bias", (outputs,)) if bias else found
+
+
+def shapes_seen(
+    forward: Callable[[Callable[[str, tuple[int, ...]], Array], Array], Array], features: int
+) -> Mapping[str, tuple[int, ...]] | None:
+    """Name -> shape of the arrays that `forward`, of (where arrays are from, inputs), asks for, in that order; None where a
+    signal becomes too small."""
+    found: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+
+    def array(name: str, shape: tuple[int, ...]) -> Array:
+        found[name] = shape
+        return jnp.zeros(shape)
+
+    try:
+        jax.eval_shape(partial(forward, array), jax.ShapeDtypeStruct((1, features), float))
+    except TooSmall:
+        return None
+    return found
 
 
 def pooled(signal: Array, size: int, stride: int, *, largest: bool) -> Array:
