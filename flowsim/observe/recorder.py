@@ -100,7 +100,7 @@ class Selection:
         )
         # the members of an ensemble are kept where they stop, too
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
-        weights = (setting.problem.hidden_direction, *setting.problem.upper)
+        weights = (setting.problem.hidden_direction, *setting.problem.leaves)
         kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
         kept *= members
         if 8 * kept > MEMORY_LIMIT:
@@ -204,8 +204,7 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 class Trajectory:
     """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
     kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
-    exp(log_norm); upper: those of the layers above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network
-    of any depth."""
+    exp(log_norm); leaves: of an ordinary network, the arrays whose rows are no neurons, (S, …)."""
 
     time: Floats
     variables: dict[str, Floats]
@@ -213,7 +212,7 @@ class Trajectory:
     kept_weights: Integers
     direction: Floats
     bias: Floats
-    upper: tuple[Floats, ...] = ()
+    leaves: tuple[Floats, ...] = ()
     log10_time: Floats | None = None
 
     def __add__(self, later: Trajectory) -> Trajectory:
@@ -228,8 +227,8 @@ class Trajectory:
             kept_weights=np.concatenate([self.kept_weights, later.kept_weights[after] + len(self.time) - 1]),
             direction=np.concatenate([self.direction, later.direction[after]]),
             bias=np.concatenate([self.bias, later.bias[after]]),
-            upper=tuple(
-                np.concatenate([kept, more[after]]) for kept, more in zip(self.upper, later.upper, strict=True)
+            leaves=tuple(
+                np.concatenate([kept, more[after]]) for kept, more in zip(self.leaves, later.leaves, strict=True)
             ),
             log10_time=_joined(self.log10_time, later.log10_time),
         )
@@ -248,7 +247,7 @@ class Trajectory:
             kept_weights=self.kept_weights[weights] - begin,
             direction=self.direction[weights],
             bias=self.bias[weights],
-            upper=tuple(layer[weights] for layer in self.upper),
+            leaves=tuple(layer[weights] for layer in self.leaves),
             log10_time=None if self.log10_time is None else self.log10_time[instants],
         )
 
@@ -364,15 +363,15 @@ class Recorder:
             kept_weights=np.array(indices, dtype=np.int64),
             direction=np.array([direction for direction, *_ in weights]).reshape(len(weights), neurons, features),
             bias=np.array([bias for _, bias, *_ in weights]).reshape(len(weights), neurons),
-            upper=tuple(
+            leaves=tuple(
                 np.array([layers[2 + place] for layers in weights]).reshape(len(weights), *matrix.shape)
-                for place, matrix in enumerate(self.setting.problem.upper)
+                for place, matrix in enumerate(self.setting.problem.leaves)
             ),
         )
 
     def _lifted(self, snapshot: Snapshot) -> tuple[Floats, ...]:
         """(direction, bias, layers above the first …) in the original features"""
-        return (*self.setting.reduced.lift(snapshot.direction), *snapshot.upper)
+        return (*self.setting.reduced.lift(snapshot.direction), *snapshot.leaves)
 
     def restore(self, kept: Trajectory, drop_last: bool) -> None:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
@@ -389,7 +388,7 @@ class Recorder:
         direction = kept.direction.reshape(shape)
         for place, index in enumerate(kept.kept_weights):
             if index < end and index % stride == 0:
-                layers = (layer[place] for layer in kept.upper)
+                layers = (layer[place] for layer in kept.leaves)
                 self._weights[index] = (direction[place], kept.bias[place], *layers)
 
 

@@ -14,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats
+from ..kinds.network import Network
 from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
 from ..problem import Problem
 from ..scenario import Scenario
@@ -60,8 +61,8 @@ class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
     where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
     name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. outcomes: of
-    every member. there (members,): which have been put; the arrays of others hold anything. leaves: the names of an
-    ordinary network's arrays. Members may be put by several threads at once.
+    every member. there (members,): which have been put; the arrays of others hold anything. network: an ordinary one.
+    Members may be put by several threads at once.
     """
 
     trajectory: Trajectory
@@ -69,7 +70,7 @@ class Gathered:
     known: dict[str, NDArray[Any]]
     outcomes: list[Outcome]
     there: Booleans
-    leaves: tuple[str, ...] = ()
+    network: Network | None = None
     writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
@@ -84,7 +85,7 @@ class Gathered:
             kept_weights=np.array(slots, dtype=np.int64),
             direction=_nothing(members, len(slots), *shape),
             bias=_nothing(members, len(slots), shape[0]),
-            upper=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.upper),
+            leaves=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.leaves),
         )
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
@@ -95,9 +96,8 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        network = setting.problem.network
-        leaves = tuple(leaf.name for leaf in network.leaves) if network is not None else ()
-        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_), leaves)
+        outcomes, there = [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_)
+        return cls(trajectory, final, known, outcomes, there, setting.problem.network)
 
     def put(self, member: int, setting: Setting, selection: Selection, flown: Flown) -> None:
         """Fill in a member's arrays: what is observed of the instants it reached, and of where it stopped."""
@@ -123,7 +123,7 @@ class Gathered:
             if len(mine.kept_weights):
                 filled = [*there, len(slots)]
                 mine.direction[member, filled], mine.bias[member, filled] = weights
-                for array, kept, last_one in zip(mine.upper, flown.snapshot.upper, flown.last.upper, strict=True):
+                for array, kept, last_one in zip(mine.leaves, flown.snapshot.leaves, flown.last.leaves, strict=True):
                     array[member, filled] = np.concatenate([kept[slots[there]], last_one[None]])
             for name, values in layout.coordinates(setting).items():
                 if _by_member(self.known[name], name):
@@ -174,7 +174,9 @@ class Gathered:
         mine = self.trajectory
         yield from mine.variables.items()
         yield from (("direction", mine.direction), ("bias_weight", mine.bias))
-        yield from zip(self.leaves, mine.upper, strict=True)
+        if self.network is not None:
+            leaves = layout.leaves(self.network, mine.leaves, ("snapshot",))
+            yield from ((name, variable.values) for name, variable in leaves.items())
         yield from ((f"numerics/{name}", values) for name, values in mine.numerics.items())
         yield from ((f"final/{name}", values) for name, values in self.final.items())
         yield from (

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flowsim.evaluate.robustness.layered import Layered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -25,7 +26,6 @@ from flowsim.evaluate.robustness.attacks import Target, attacked
 from flowsim.evaluate.robustness.certified import BallBound, lipschitz_radius, trust_region
 from flowsim.evaluate.robustness.classifier import ByProbability, OwnClass
 from flowsim.evaluate.robustness.exact import exactness
-from flowsim.evaluate.robustness.layered import Layered
 from flowsim.evaluate.robustness.leads import lead_radius
 from flowsim.evaluate.robustness.projection import shortest_step
 

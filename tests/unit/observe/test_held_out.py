@@ -95,7 +95,7 @@ def made_up(setting: Setting, seed: int, time: float) -> tuple[dict, Snapshot]:
     size = np.sqrt((hidden**2).sum(axis=1) + bias**2)
     direction = setting.reduced.lower(hidden / size[:, None], bias / size)
     sign, log = problem.weights.output_sign, problem.weights.output_log
-    upper = tuple(matrix + 0.3 * random.standard_normal(matrix.shape) for matrix in problem.upper)
+    upper = tuple(matrix + 0.3 * random.standard_normal(matrix.shape) for matrix in problem.leaves)
     weights = {"hidden": hidden, "bias": bias, "output": sign * np.exp(log), "upper": upper}
     return weights, Snapshot(time, direction, np.log(size), sign, log, upper=upper)
 

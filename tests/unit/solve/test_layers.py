@@ -41,7 +41,7 @@ def deep(small):
 def layers(problem: flowsim.Problem) -> list[Floats]:
     """W_1, W_2, … at time 0, biases in a last column."""
     first = np.column_stack([problem.hidden, problem.hidden_bias]) if problem.bias else problem.hidden
-    return [first, *problem.upper]
+    return [first, *problem.leaves]
 
 
 def kept_layers(run: xr.Dataset, place: int) -> list[Floats]:
@@ -98,7 +98,7 @@ def assert_close(found: list[Floats], wanted: list[Floats], tolerance: float) ->
 def test_descent_is_a_loop_of_plain_numpy(deep, reduction):
     scenario = deep(flow={**DESCENT, "reduce": reduction}, data__samples=8)
     problem = flowsim.build(scenario)
-    assert (reduce(problem).projected, len(problem.upper)) == (True, 3)
+    assert (reduce(problem).projected, len(problem.leaves)) == (True, 3)
     run = flowsim.run(scenario).dataset
     assert_close(kept_layers(run, -1), descended(problem, 0.1, [slice(None)] * 40), 1e-11)
 
@@ -158,7 +158,7 @@ def test_the_field_is_the_gradient_that_jax_finds(deep, activation, loss, bias):
         velocity = integrator._stepper.coordinates.field(integrator._start, integrator._constants)
     first, *upper = gradient
     parts = [first[:, :-1], first[:, -1]] if bias else [first, np.zeros(len(first))]
-    assert_close([velocity.hidden, *velocity.upper], [-reduced.lower(*parts), *(-matrix for matrix in upper)], 1e-12)
+    assert_close([velocity.hidden, *velocity.leaves], [-reduced.lower(*parts), *(-matrix for matrix in upper)], 1e-12)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -171,7 +171,7 @@ def test_two_layers_are_a_two_layer_network(small, activation):
     two = small(model={"width": 6, "activation": activation}, init__balanced=False, **keys)
     deep, plain = flowsim.build(mlp), flowsim.build(two)
     np.testing.assert_array_equal(deep.hidden, plain.hidden)
-    v = deep.upper[0][0]
+    v = deep.leaves[0][0]
     rows = plain.weights.direction, plain.weights.log_norm
     plain = replace(plain, weights=Weights.exactly(*rows, np.sign(v), np.log(np.abs(v)), bias=plain.bias))
     ends = []
@@ -182,7 +182,7 @@ def test_two_layers_are_a_two_layer_network(small, activation):
         carry = integrator.advance(integrator.begin(), np.inf, 10_000)
         end = integrator.now(carry)
         assert end.time == (5.0 if activation == "tanh" else pytest.approx(4.0))
-        last = end.upper[0][0] if end.upper else end.output_sign * np.exp(end.output_log)
+        last = end.leaves[0][0] if end.leaves else end.output_sign * np.exp(end.output_log)
         ends.append([np.exp(end.log_norm)[:, None] * end.direction, last[None]])
     assert np.abs(ends[0][1] - v).max() > 0.1
     assert_close(*ends, 1e-6 if activation == "tanh" else 1e-12)
