@@ -2,9 +2,9 @@
 
     python benchmarks/trace.py [--package FOLDER]
 
-A change of folder is a call from a function in one folder of the package to one in another, counted once for each pair of
-functions, however often it is made; files are those of which any function was called. A first run, which imports what it
-needs, is not traced. FOLDER holds another version of the package, to be compared with.
+A change of folder is a call from a function in one folder of the package to one in another. They are counted as often as
+they are made, and once for each pair of functions; files are those of which any function was called. A first run, which
+imports what it needs, is not traced. FOLDER holds another version of the package, to be compared with.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     from flowsim.cli import main as flowsim
 
     package = f"{root / 'flowsim'}/"
-    calls: set[tuple[CodeType, CodeType]] = set()
+    calls: Counter[tuple[CodeType, CodeType]] = Counter()
     files: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -39,7 +39,7 @@ def main() -> None:
         while caller is not None and not caller.f_code.co_filename.startswith(package):
             caller = caller.f_back
         if caller is not None:
-            calls.add((caller.f_code, frame.f_code))
+            calls[caller.f_code, frame.f_code] += 1
 
     with tempfile.TemporaryDirectory() as folder:
         for profile in (None, note):
@@ -50,11 +50,15 @@ def main() -> None:
                 flowsim(["report", result, "-o", page])
             finally:
                 sys.setprofile(None)
-    between = ((_folder(one, package), _folder(other, package)) for one, other in calls)
-    changes = Counter((one, other) for one, other in between if one != other)
-    print(f"{changes.total()} changes of folder, {len(files)} files")
-    for (one, other), count in changes.most_common(12):
-        print(f"{count:6}  {one} -> {other}")
+    made, pairs = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for (one, other), count in calls.items():
+        between = _folder(one, package), _folder(other, package)
+        if between[0] != between[1]:
+            made[between] += count
+            pairs[between] += 1
+    print(f"{made.total()} changes of folder, by {pairs.total()} pairs of functions in {len(files)} files")
+    for (begin, end), count in made.most_common(12):
+        print(f"{count:6}  {begin} -> {end}, by {pairs[begin, end]}")
 
 
 def _folder(code: CodeType, package: str) -> str:

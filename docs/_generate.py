@@ -203,7 +203,8 @@ def _type(spec: Spec) -> str:
     for choice in _choices(spec):
         name = "table" if "$ref" in choice else choice["type"]
         if name == "array":
-            name = f"array of {_items(choice).get('type', 'table')}s"
+            kinds = dict.fromkeys(f"{item.get('type', 'table')}s" for item in _choices(_items(choice)))
+            name = f"array of {' or '.join(kinds)}"
         names.append(name)
     return " or ".join(dict.fromkeys(names))
 
@@ -220,8 +221,9 @@ def _allowed(spec: Spec) -> str:
 
 def _range(spec: Spec) -> str:
     if spec.get("type") == "array":
-        return ("any of " if "enum" in _items(spec) else "each ") + _range(_items(spec))
-    if spec.get("type") == "boolean":
+        within = dict.fromkeys(_range(item).removeprefix("each ") for item in _choices(_items(spec)))
+        return ("any of " if "enum" in _items(spec) else "each ") + "; ".join(within)
+    if spec.get("type") == "boolean" and "const" not in spec:
         return "`true`, `false`"
     if "const" in spec or "enum" in spec:
         return ", ".join(_value(value) for value in spec.get("enum", [spec.get("const")]))

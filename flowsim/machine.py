@@ -1,8 +1,9 @@
-"""What flowsim keeps on a machine: compiled code, and how long compiling took there."""
+"""The machine: its memory, and what flowsim keeps there, compiled code and how long compiling took."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,14 @@ def folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("flowsim", appauthor=False)
+
+
+def memory() -> float:
+    """Bytes of memory of this machine; inf where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def writable(place: Path) -> bool:

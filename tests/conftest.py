@@ -13,6 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import pytest
 from hypothesis import settings
+from support.pictures import write_sets
 from support.sweeps import BASE
 
 import flowsim
@@ -60,6 +61,13 @@ def pytest_report_header() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     warm, cold = (max(round(seconds / 60 / cores), 1) for seconds in (WARM, COLD))
     return f"all tests take about {warm} minutes on {cores} cores, {cold} the first time, while code is compiled"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def image_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tiny sets of images for scenarios of images, unless FLOWSIM_DATA names others."""
+    if "FLOWSIM_DATA" not in os.environ:
+        os.environ["FLOWSIM_DATA"] = str(write_sets(tmp_path_factory.mktemp("images")))
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,10 @@ class Drawing(Protocol):
         """What those start from of which all that is the same for all samples is drawn, such as centres."""
 
     @property
+    def folder(self) -> Path:
+        """What relative paths start from."""
+
+    @property
     def files(self) -> Mapping[str, Path]:
         """The files that the scenario names, by their keys."""
 

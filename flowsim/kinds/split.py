@@ -1,4 +1,4 @@
-"""Which of the samples that are there are held out."""
+"""Which of the samples that are there are taken, and which of them are held out."""
 
 from __future__ import annotations
 
@@ -22,6 +22,21 @@ def split(test: HeldOut | None, scenario: Drawing, count: int) -> tuple[Integers
     held_out = min(max(round(test.fraction * count), 1), count - 1)
     order = stream(scenario.single_seed, "data.test").permutation(count)
     return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
+def shares(cluster: Integers, count: int) -> Integers:
+    """(K,): how many of so many samples each cluster has if it keeps its share of all up to less than one sample."""
+    quota = count * np.bincount(cluster) / len(cluster)
+    sizes = np.floor(quota).astype(np.int64)
+    sizes[np.argsort(sizes - quota, kind="stable")[: count - sizes.sum()]] += 1
+    return sizes
+
+
+def subset(cluster: Integers, sizes: Integers, generator: np.random.Generator) -> Integers:
+    """Random rows in increasing order, sizes[k] of cluster k."""
+    order = generator.permutation(len(cluster))
+    chosen = [order[cluster[order] == index][:size] for index, size in enumerate(sizes)]
+    return np.sort(np.concatenate(chosen))
 
 
 def check_kept(scenario: Drawing, before: Integers, after: Integers) -> None:

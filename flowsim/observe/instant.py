@@ -25,8 +25,9 @@ from .parameters import arrays
 
 #: Rows of the data taken at a time, so that the pre-activations of a large problem are never all in memory.
 BLOCK = 8192
-#: Instants are observed as many at a time as keep the largest array within so many bytes: what a core has close by.
-BATCH_BYTES = 2**19
+#: Instants are observed as many at a time as keep the largest array within so many bytes: what a core has close by, and
+#: enough of them that calls cost little beside arithmetic.
+BATCH_BYTES = 2**22
 TINY = np.finfo(float).tiny
 
 
@@ -226,8 +227,8 @@ class Instant:
         return self.snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
 
     def _of_neurons(self, projection: Floats) -> Floats:
-        """(…, k, n): outputs of two layers divided by exp(_log_scale); projection (…, m, n): products of the inputs with the
-        neurons' directions"""
+        """(…, k, n): outputs of two layers divided by exp(_log_scale); projection (…, m, n): products of inputs with
+        the neurons' directions"""
         problem, snapshot = self.setting.problem, self.snapshot
         response, _ = problem.activation.at(snapshot.time).response(projection, snapshot.log_norm[..., None], np)
         by_output = (*self._weight.shape[:-1], problem.outputs, -1)

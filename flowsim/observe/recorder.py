@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
+from ..kinds.stop import Watched
 from ..scenario import Scenario
 from ..solve import Report, Snapshot
 from ..solve.schedule import Schedule
@@ -258,7 +260,8 @@ def _joined(first: Floats | None, later: Floats | None) -> Floats | None:
 
 @dataclass
 class Recorder:
-    """Implements the drive's recording: every kept instant is observed at once, in one pass over the data.
+    """Implements the drive's recording. Kept instants are observed together, in one pass over the data, as soon as they are
+    asked about or there are as many as `Setting.batch`.
 
     origin, before: time of the whole run and counts of the solver at time 0 of what is recorded.
     """
@@ -274,6 +277,7 @@ class Recorder:
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
     _numerics: dict[str, list[float]] = field(default_factory=dict)
     _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
+    _waiting: list[Snapshot] = field(default_factory=list)  # the latest, which are still to be observed
     _latest: Snapshot | None = None
     _met: str = ""
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
@@ -290,12 +294,15 @@ class Recorder:
         start, now = self.setting.problem.weights.log_norm, self._latest.log_norm
         if np.logaddexp.reduce(2 * now) < np.logaddexp.reduce(2 * start) + math.log(GROWN):
             return "alignment"
+        self._observe()
         first, latest = self._log_losses
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
     def met(self) -> str:
         """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
+        if self._watched:
+            self._observe()
         return self._met
 
     @property
@@ -308,27 +315,54 @@ class Recorder:
     @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
+        self._observe()
         return self._log_losses[1]
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
         self._last = float(snapshot.time)
         snapshot = replace(snapshot, time=self.origin + self._last)
-        instant = Instant(self.setting, Snapshot.stack([snapshot]))
-        log_loss = float(instant.log_loss[0])
-        self._log_losses = self._log_losses[0] if self._times else log_loss, log_loss
-        self._met = met(self.scenario.flow.until, instant)
-        for name, values in self.selection.observe(instant).items():
-            self._variables.setdefault(name, []).append(values[0])
         for name in NUMERICS:
             self._numerics.setdefault(name, []).append(getattr(report, name) + self.before.get(name, 0))
-        due = len(self._times) % _stride(self.scenario) == 0
+        due = len(self._times) % self._stride == 0
         self._weights.append(self._lifted(snapshot) if due else None)
         self._times.append(float(snapshot.time))
         if snapshot.log10_time is not None:
             self._log10_times.append(float(snapshot.log10_time))
         self._latest = snapshot
+        self._waiting.append(snapshot)
+        if self._watched or len(self._waiting) >= self._batch:
+            self._observe()
+
+    def _observe(self) -> None:
+        """Observe what waits."""
+        if not self._waiting:
+            return
+        instant = Instant(self.setting, Snapshot.stack(self._waiting))
+        self._waiting = []
+        log_loss = instant.log_loss.tolist()
+        first = log_loss[0] if math.isnan(self._log_losses[0]) else self._log_losses[0]
+        self._log_losses = first, log_loss[-1]
+        for name, values in self.selection.observe(instant).items():
+            self._variables.setdefault(name, []).extend(values)
+        if self._watched:
+            self._met = met(self.scenario.flow.until, instant)
+
+    @cached_property
+    def _watched(self) -> bool:
+        """Whether a stop condition is watched at kept instants, each of which is then observed at once."""
+        return bool(self.scenario.flow.until.watched(Watched.KEPT))
+
+    @cached_property
+    def _batch(self) -> int:
+        return self.setting.batch
+
+    @cached_property
+    def _stride(self) -> int:
+        """Weights are held at every so many kept instants, enough to choose the wanted number from at the end."""
+        return _stride(self.scenario)
 
     def thin(self) -> None:
+        self._observe()
         kept: list[list[Any]] = [
             self._times,
             self._log10_times,
@@ -338,14 +372,14 @@ class Recorder:
         ]
         for values in kept:
             del values[1::2]
-        stride = _stride(self.scenario)
-        self._weights = [weights if index % stride == 0 else None for index, weights in enumerate(self._weights)]
+        self._weights = [weights if index % self._stride == 0 else None for index, weights in enumerate(self._weights)]
 
     def trajectory(self, complete: bool) -> Trajectory:
         """Everything kept so far, as arrays.
 
         An incomplete run gives all weights that are held, so that a resumed one has the same to choose from.
         """
+        self._observe()
         wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         held = dict(enumerate(self._weights))
         if self._latest is not None and held[len(held) - 1] is None:
@@ -382,12 +416,11 @@ class Recorder:
         self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
         self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
         self._weights = [None] * end
-        stride = _stride(self.scenario)
         # without neurons a result has no directions
         shape = (len(kept.kept_weights), *self.setting.problem.hidden_direction.shape)
         direction = kept.direction.reshape(shape)
         for place, index in enumerate(kept.kept_weights):
-            if index < end and index % stride == 0:
+            if index < end and index % self._stride == 0:
                 layers = (layer[place] for layer in kept.leaves)
                 self._weights[index] = (direction[place], kept.bias[place], *layers)
 

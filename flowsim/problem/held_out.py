@@ -16,8 +16,8 @@ def held_out(scenario: Scenario, samples: Samples, sibling: Samples | None) -> S
     asked = scenario.data.test
     if HELD_OUT["x"] in (scenario.arrays("data") or {}):
         return read_held_out(scenario, samples, scenario.data.supervision)
-    if asked is None or asked.fraction is not None:
-        return samples.test  # split off where the samples were made
+    if asked is None or (asked.path is None and not scenario.data.drawn):
+        return samples.test  # comes with the samples
     if asked.samples is not None:
         return fresh(scenario, samples, asked.samples)
     return sibling.test if sibling is not None else read_held_out(scenario, samples, scenario.data.supervision)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +13,7 @@ from ..kinds.losses import Loss
 from ..kinds.network import Network
 from ..kinds.networks import NetworkSection
 from ..kinds.samples import Samples
+from ..machine import memory
 from ..scenario import Scenario
 from ..scenario.rules import class_problems
 from .given import with_given
@@ -262,7 +261,7 @@ def _check_memory(scenario: Scenario) -> None:
     sizes = dict(scenario.data.entries())
     if sizes and (dimension := getattr(scenario.data, "dimension", 0)):
         sizes[f"model.{_width_key(scenario.model)}"] = scenario.model.neurons * dimension
-    available = _physical_memory()
+    available = memory()
     too_large = [
         (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
         for key, entries in sizes.items()
@@ -274,11 +273,3 @@ def _check_memory(scenario: Scenario) -> None:
 
 def _width_key(model: NetworkSection) -> str:
     return "widths" if getattr(model, "widths", None) is not None else "width"
-
-
-def _physical_memory() -> float:
-    """Bytes of memory of this machine; inf where the system does not tell."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf

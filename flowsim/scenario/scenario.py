@@ -246,7 +246,12 @@ class Scenario(Section):
     @property
     def files(self) -> dict[str, Path]:
         """The same, relative paths starting in the scenario's folder."""
-        return {key: self.source.folder / file for key, file in self.named_files().items()}
+        return {key: self.folder / file for key, file in self.named_files().items()}
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths start from."""
+        return self.source.folder
 
     def arrays(self, name: str) -> Mapping[str, Any] | None:
         """What the section of this name has with it in place of a file, name -> array; None where it reads the file."""

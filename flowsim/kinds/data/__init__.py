@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -20,7 +20,7 @@ from ..section import Broken, Count, Section, refuse, suffix_in
 
 #: The kinds whose files stand first where they are listed.
 ORDER = ("gaussian_mixture", "xor", "sparse_coding", "digits", "table")
-ONE_TEST_SET = "give exactly one: path, fraction or samples"
+ONE_TEST_SET = "give exactly one: path, fraction, samples or standard"
 
 
 class HeldOut(Section):
@@ -30,11 +30,14 @@ class HeldOut(Section):
         None, description="CSV, NPZ or NetCDF file with x, y and, where known, cluster, taken as they are"
     )
     fraction: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="of a table or of digits: this part of the samples, drawn at random, is split off"
+        None, description="of samples that are there, and not drawn: this part of them, chosen at random, is split off"
     )
     samples: Count | None = Field(
-        None, description="of data that are drawn: so many samples drawn anew, labels as noisy as in training"
+        None,
+        description="of data that are drawn: so many samples drawn anew, labels as noisy as in training; of images with a "
+        "test set of their own: so many of that",
     )
+    standard: Literal[True] | None = Field(None, description="of images with a test set of their own: all of it")
 
     @model_validator(mode="after")
     def _one_source(self) -> HeldOut:
@@ -52,7 +55,7 @@ class DataSection(Section):
 
     drawn: whether they come from a distribution, of which `fresh` draws more. takes_arrays: whether `x` and `y` may be
     handed over from Python. counted: whether each sample is of one of the clusters, which are as large. alike: whether all
-    seeds have the same samples.
+    seeds have the same samples. own_test: whether a test set may belong to them, to be taken with `draw`.
     """
 
     TAG: ClassVar[str] = "kind"
@@ -61,6 +64,7 @@ class DataSection(Section):
     takes_arrays: ClassVar[bool] = False
     counted: ClassVar[bool] = True
     alike: ClassVar[bool] = False
+    own_test: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it
@@ -121,12 +125,15 @@ DATA: Registry[type[DataSection]] = Registry("data", __name__, ("data.kind",), O
 
 
 def broken_test(data: DataSection) -> Iterator[Broken]:
-    """Laws have no samples to split off, tables and digits no law to draw from."""
+    """Laws have no samples to split off, tables and digits no law to draw from, and only images a test set of their own."""
     test, kind = data.test, data.kind
     if test is not None and test.fraction is not None and data.drawn:
         others = " or ".join(f'"{name}"' for name in sorted(DATA) if not DATA[name].drawn)
         only = f'only with kind = {others}; for "{kind}" give samples, how many to draw anew'
         yield Broken("test.fraction", only, ("kind",))
-    if test is not None and test.samples is not None and not data.drawn:
+    if test is not None and test.samples is not None and not data.drawn and not data.own_test:
         none = f'data of kind "{kind}" come from no distribution to draw from; give fraction or path'
         yield Broken("test.samples", none, ("kind",))
+    if test is not None and test.standard is not None and not data.own_test:
+        others = " or ".join(f'"{name}"' for name in sorted(DATA) if DATA[name].own_test)
+        yield Broken("test.standard", f"only with kind = {others}, which may come with a test set", ("kind",))

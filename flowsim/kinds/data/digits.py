@@ -13,7 +13,7 @@ from ..clusters import Radius, norm_of
 from ..drawing import Drawing
 from ..samples import Samples, Supervision
 from ..section import refuse
-from ..split import check_kept, split
+from ..split import check_kept, shares, split, subset
 from ..streams import stream
 from . import DATA, DataSection, Test, broken_test
 
@@ -60,7 +60,7 @@ class Digits(DataSection):
             return sibling
         inputs, digit = load_digits(return_X_y=True)
         if self.samples is not None:
-            chosen = _stratified(digit, self.samples, stream(scenario.single_seed, "data.samples"))
+            chosen = subset(digit, shares(digit, self.samples), stream(scenario.single_seed, "data.samples"))
             inputs, digit = inputs[chosen], digit[chosen]
         rows, held_out = split(self.test, scenario, len(inputs))
         check_kept(scenario, digit, digit[rows])
@@ -88,13 +88,3 @@ def _supervised(data: Digits, inputs: Floats, digit: Integers, centers: Floats) 
         centers=centers,
         cluster_label=cluster_label,
     )
-
-
-def _stratified(digit: Integers, samples: int, generator: np.random.Generator) -> Integers:
-    """Indices of so many images in their own order, each digit with its share of all images up to less than one image."""
-    quota = samples * np.bincount(digit) / len(digit)
-    sizes = np.floor(quota).astype(np.int64)
-    sizes[np.argsort(sizes - quota, kind="stable")[: samples - sizes.sum()]] += 1
-    order = generator.permutation(len(digit))
-    chosen = [order[digit[order] == value][:size] for value, size in enumerate(sizes)]
-    return np.sort(np.concatenate(chosen))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flowsim.observe import QUANTILES, Instant, recorder
+from flowsim.observe import QUANTILES, Instant, instant, recorder
 
 
 @pytest.fixture
@@ -120,3 +120,32 @@ def test_the_phase_goes_from_alignment_over_growth_to_convergence(small, recorde
     assert recording.phase == "alignment"
     recording.keep(moved(recording.setting, 1.2), report_at(1.2))
     assert recording.phase == "growth"
+
+
+@pytest.mark.parametrize(
+    ("loss", "until", "at_once"),
+    [("square", {"time": 20.0}, []), ("logistic", {"loss": 1e-9}, []), ("logistic", {"kkt": 1e-9}, [1] * 11)],
+    ids=["time", "loss", "kkt"],
+)
+def test_instants_are_observed_together_unless_a_stop_condition_watches_each(
+    small, filled, monkeypatch, loss, until, at_once
+):
+    observed = []
+
+    def noting(selection, many):
+        observed.append(len(many.time))
+        return observe(selection, many)
+
+    observe = recorder.Selection.observe
+    monkeypatch.setattr(recorder.Selection, "observe", noting)
+    recording = filled(small(model={"activation": "relu"}, loss__kind=loss, flow__until=until), 11)
+    assert recording.setting.batch > 11
+    assert observed == at_once
+    assert len(recording.trajectory(complete=True).variables["loss"]) == 11
+    assert observed == (at_once or [11])
+
+
+def test_waiting_instants_are_no_more_than_a_batch(small, filled, monkeypatch):
+    monkeypatch.setattr(instant, "BATCH_BYTES", 1)
+    recording = filled(small(), 3)
+    assert {len(values) for values in recording._variables.values()} == {3}

@@ -174,7 +174,7 @@ def test_of_a_law_they_are_drawn_anew(kind):
     [
         ("[data.test]\n", "data.test", "give exactly one"),
         ("[data.test]\nsamples = 2\nfraction = 0.5", "data.test", "give exactly one"),
-        ("[data.test]\nfraction = 0.5", "data.test.fraction", 'only with kind = "digits" or '),
+        ("[data.test]\nfraction = 0.5", "data.test.fraction", 'only with kind = "cifar10" or '),
         ('[data]\nkind = "xor"\ntest = { fraction = 0.5 }', "data.test.fraction", 'for "xor" give samples'),
         ('[data]\nkind = "sparse_coding"\ntest = { fraction = 0.5 }', "data.test.fraction", "give samples"),
         ('[data]\nkind = "digits"\ntest = { samples = 5 }', "data.test.samples", "no distribution to draw from"),

@@ -313,7 +313,7 @@ def having(kinds, key):
             "data.samples",
             having(DATA, "samples"),
         ),
-        ('[data]\npath = "x.csv"', "data.path", 'only with kind = "table"'),
+        ('[data]\npath = "x.csv"', "data.path", having(DATA, "path")),
         ("[model]\ndepth = 3", "model.depth", having(NETWORKS, "depth")),
         ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer"'),
         (
@@ -328,7 +328,7 @@ def having(kinds, key):
             "data.dimension",
             having(DATA, "dimension"),
         ),
-        ('[data]\nkind = "xor"\npositive = 2', "data.positive", 'only with kind = "gaussian_mixture"'),
+        ('[data]\nkind = "xor"\npositive = 2', "data.positive", having(DATA, "positive")),
     ],
 )
 def test_a_key_of_another_variant_names_the_variants_that_have_it(text, key, variants):

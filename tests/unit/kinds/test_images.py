@@ -1,0 +1,531 @@
+"""Labelled images: what is read, which are taken, how they are moved, and what is wrong with files."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.pictures import idx, write_cifar, write_mnist, write_sets
+
+import flowsim
+from flowsim.cli import main
+from flowsim.errors import ScenarioError
+from flowsim.kinds import images as of_images
+from flowsim.kinds.data.cifar10 import Cifar10
+
+#: What FLOWSIM_DATA named before the tests gave it tiny files.
+DATA = Path(os.environ.get("FLOWSIM_DATA", ""))
+MNIST, CIFAR = "train-images-idx3-ubyte.gz", "data_batch_1.bin"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where tiny MNIST and CIFAR-10 lie, and the scenarios of these tests, too."""
+    monkeypatch.delenv("FLOWSIM_DATA", raising=False)
+    return write_sets(tmp_path)
+
+
+def scenario(place: Path, kind: str = "idx", /, **keys) -> flowsim.Scenario:
+    changes = {f"data.{key}": value for key, value in keys.items()}
+    by_cluster = {"loss.kind": "cross_entropy"} if keys.get("supervision") == "cluster" else {}
+    text = f'[data]\nkind = "{kind}"\n[model]\nwidth = 40\n'
+    return flowsim.loads(text, name="a.toml", folder=place, overrides=changes | by_cluster)
+
+
+def build(*given, **keys) -> flowsim.Problem:
+    return flowsim.build(scenario(*given, **keys))
+
+
+def wrong(*given, **keys) -> tuple[str, str]:
+    """(key, message) of the one thing that is wrong."""
+    with pytest.raises(ScenarioError) as caught:
+        build(*given, **keys)
+    (issue,) = caught.value.issues
+    assert issue.place
+    return issue.key, issue.message
+
+
+def by_struct(folder: Path, part: str) -> tuple[np.ndarray, list[int]]:
+    """(pixels, labels) of four files, byte by byte."""
+    content = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
+    magic, count, height, width = struct.unpack_from(">IIII", content)
+    assert magic == 2051
+    size = height * width
+    pixels = [struct.unpack_from(f"{size}B", content, 16 + size * index) for index in range(count)]
+    return np.array(pixels) / 255, list(gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())[8:])
+
+
+@pytest.mark.parametrize("part", ["train", "t10k"])
+def test_idx_is_read_as_it_is(folder, part):
+    problem = build(folder, test={"standard": True})
+    samples = problem.samples if part == "train" else problem.test
+    pixels, label = by_struct(folder / "mnist", part)
+    np.testing.assert_array_equal(samples.inputs, pixels)
+    assert samples.sample_cluster.tolist() == label
+    np.testing.assert_array_equal(samples.targets, [1.0 if one < 5 else -1.0 for one in label])
+
+
+def test_idx_need_not_be_gzipped_and_may_be_called_otherwise(folder):
+    expected = build(folder, test={"standard": True})
+    write_mnist(folder / "plain", prefix="emnist-", packed=False)
+    files = (folder / "plain").glob("emnist-t10k*")
+    for file in list(files):  # with a dot, and "test"
+        file.rename(file.with_name(file.name.replace("t10k", "test").replace("-idx", ".idx")))
+    found = build(folder, folder="plain", prefix="emnist-", test={"standard": True})
+    for one, other in ((found, expected), (found.test, expected.test)):
+        np.testing.assert_array_equal(one.inputs, other.inputs)
+        np.testing.assert_array_equal(one.targets, other.targets)
+
+
+def test_cifar10_is_read_as_it_is(folder):
+    problem = build(folder, "cifar10", test={"standard": True})
+    batches = folder / "cifar-10-batches-bin"
+    for samples, names in (
+        (problem.samples, [f"data_batch_{n}.bin" for n in range(1, 6)]),
+        (problem.test, ["test_batch.bin"]),
+    ):
+        content = b"".join((batches / name).read_bytes() for name in names)
+        records = [content[begin : begin + 3073] for begin in range(0, len(content), 3073)]
+        assert samples.sample_cluster.tolist() == [record[0] for record in records]
+        np.testing.assert_array_equal(samples.inputs * 255, [list(record[1:]) for record in records])
+
+
+@pytest.mark.parametrize(("labels", "classes"), [("fine", 100), ("coarse", 20)])
+def test_cifar100_has_classes_and_superclasses(folder, labels, classes):
+    write_cifar(folder / "cifar-100-binary", classes=100)
+    problem = build(folder, "cifar100", labels=labels, test={"samples": 60})
+    content = (folder / "cifar-100-binary" / "train.bin").read_bytes()
+    column = 1 if labels == "fine" else 0
+    assert problem.sample_cluster.tolist() == [content[begin + column] for begin in range(0, len(content), 3074)]
+    np.testing.assert_array_equal(problem.inputs[1] * 255, list(content[3076 : 3076 + 3072]))
+    assert problem.centers.shape == (classes, 3072)
+    assert len(problem.test.targets) == 60
+
+
+def test_clusters_are_classes_and_centres_their_means(folder):
+    problem = build(folder, supervision="cluster")
+    pixels, label = by_struct(folder / "mnist", "train")
+    means = [pixels[np.array(label) == value].mean(axis=0) for value in range(10)]
+    np.testing.assert_allclose(problem.centers, means, rtol=1e-13)
+    assert problem.targets.tolist() == label
+
+
+def test_classes_are_chosen_ordered_and_merged(folder):
+    problem = build(folder, classes=[7, [0, 3], 2], positive=2, test={"standard": True})
+    for samples, part in ((problem.samples, "train"), (problem.test, "t10k")):
+        pixels, label = by_struct(folder / "mnist", part)
+        kept = [index for index, value in enumerate(label) if value in (7, 0, 3, 2)]
+        np.testing.assert_array_equal(samples.inputs, pixels[kept])
+        cluster = [{7: 0, 0: 1, 3: 1, 2: 2}[label[index]] for index in kept]
+        assert samples.sample_cluster.tolist() == cluster
+        assert samples.label.tolist() == [-1.0 if one == 2 else 1.0 for one in cluster]
+    assert problem.cluster_label.tolist() == [1, 1, -1]
+
+
+def rows_of(problem: flowsim.Problem, folder: Path, part: str = "train") -> list[int]:
+    pixels, _ = by_struct(folder / "mnist", part)
+    samples = problem.samples if part == "train" else problem.test
+    return [int(np.flatnonzero((pixels == one).all(axis=1))[0]) for one in samples.inputs]
+
+
+def test_a_subset_keeps_shares_or_is_even_and_comes_from_streams_of_its_own(folder):
+    keys = {"classes": [[0, 1, 2], 3], "test": {"samples": 8}}
+    kept = build(folder, samples=20, **keys)
+    assert np.bincount(kept.sample_cluster).tolist() == [15, 5]
+    assert np.bincount(kept.test.sample_cluster).tolist() == [6, 2]
+    even = build(folder, samples=12, balanced=True, **keys)
+    assert np.bincount(even.sample_cluster).tolist() == [6, 6]
+    again = build(folder, samples=20, classes=keys["classes"], test={"samples": 4})
+    assert rows_of(again, folder) == rows_of(kept, folder) == sorted(rows_of(kept, folder))
+    other = flowsim.build(scenario(folder, samples=20, **keys).replace({"seed": 1}))
+    assert rows_of(other, folder) != rows_of(kept, folder)
+    assert rows_of(other, folder, "t10k") != rows_of(kept, folder, "t10k")
+
+
+@pytest.mark.parametrize("keys", [{"samples": 20}, {}], ids=str)
+def test_only_the_images_that_are_taken_become_floats(folder, keys, monkeypatch):
+    taken = []
+    floats = of_images.Images.floats
+    monkeypatch.setattr(of_images.Images, "floats", lambda self, rows: taken.append(len(rows)) or floats(self, rows))
+    build(folder, "cifar10", test={"samples": 10}, **keys)
+    assert taken == [keys.get("samples", 60), 10]
+
+
+@pytest.mark.parametrize("center", [None, "pixel", "channel"])
+@pytest.mark.parametrize("scale", [None, "pixel", "channel", "image"])
+@pytest.mark.parametrize("radius", [None, 2.0])
+def test_images_are_centred_and_scaled_by_those_that_are_trained_on(folder, center, scale, radius):
+    keys = {key: value for key, value in (("center", center), ("scale", scale), ("radius", radius)) if value}
+    plain, moved = (build(folder, "cifar10", samples=40, test={"samples": 20}, **one) for one in ({}, keys))
+    over = {"pixel": (0,), "channel": (0, 2), None: None}
+    training, test = (x.inputs.reshape(-1, 3, 1024) for x in (plain, plain.test))
+    mean = training.mean(axis=over[center], keepdims=True) if center else 0.0
+    deviation = training.std(axis=over[scale], keepdims=True) if scale in ("pixel", "channel") else 1.0
+    found = [((x - mean) / deviation).reshape(-1, 3072) for x in (training, test)]
+    if scale == "image":
+        found = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in found]
+    factor = radius / np.linalg.norm(found[0], axis=1).mean() if radius else 1.0
+    np.testing.assert_allclose(moved.inputs, factor * found[0], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(moved.test.inputs, factor * found[1], rtol=1e-8, atol=1e-10)
+
+
+def test_a_pixel_that_never_changes_is_not_divided_by_rounding(folder):
+    problem = build(folder, center="pixel", scale="pixel")
+    np.testing.assert_allclose(problem.inputs[:, 0], 0, atol=1e-12)
+    np.testing.assert_allclose(problem.inputs[:, 1:].std(axis=0), 1, rtol=1e-9)
+
+
+def test_a_part_of_the_training_set_may_be_held_out(folder):
+    problem = build(folder, test={"fraction": 0.25})
+    pixels, _ = by_struct(folder / "mnist", "train")
+    both = np.concatenate([problem.inputs, problem.test.inputs])
+    assert (len(problem.targets), len(problem.test.targets)) == (45, 15)
+    np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(pixels, axis=0))
+
+
+def test_files_are_found_beside_the_scenario_and_where_the_environment_says(folder, tmp_path_factory, monkeypatch):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    key, message = wrong(elsewhere)
+    assert key == "data.folder"
+    assert 'there is no "mnist"' in message
+    assert "FLOWSIM_DATA is not set" in message
+    assert "train-images-idx3-ubyte" in message
+    assert "own page" in message
+    expected = build(folder)
+    monkeypatch.setenv("FLOWSIM_DATA", str(folder))
+    np.testing.assert_array_equal(build(elsewhere).inputs, expected.inputs)
+    assert str(folder) in wrong(elsewhere, folder="nist")[1]
+    monkeypatch.delenv("FLOWSIM_DATA")
+    np.testing.assert_array_equal(build(elsewhere, folder=str(folder / "mnist")).inputs, expected.inputs)
+
+
+def packed(content: bytes) -> bytes:
+    return gzip.compress(content)
+
+
+LABELS = np.arange(60) % 10
+BROKEN_IDX = {
+    "truncated gzip": (MNIST, lambda old: old[: len(old) // 2], "cannot be read"),
+    "no gzip": (MNIST, lambda old: b"plain", "cannot be read"),
+    "truncated before it was packed": (
+        MNIST,
+        lambda old: packed(gzip.decompress(old)[:-3]),
+        "fewer than the 1800 bytes",
+    ),
+    "too long": (MNIST, lambda old: packed(gzip.decompress(old) + b"more"), "more than the 1800 bytes"),
+    "nothing": (MNIST, lambda old: packed(b""), "begins with the number 0, not with 2051"),
+    "within the header": (MNIST, lambda old: packed(gzip.decompress(old)[:9]), "ends within its header"),
+    "no images": (MNIST, lambda old: packed(idx(np.zeros((0, 6, 5)))), "header says 0 x 6 x 5"),
+    "other magic": (MNIST, lambda old: packed(idx(np.zeros((60, 6, 5)), magic=0xD03)), "begins with the number 3331"),
+    "swapped": (MNIST, lambda old: packed(idx(LABELS)), "are images and labels swapped?"),
+    "swapped labels": (
+        "train-labels-idx1-ubyte.gz",
+        lambda old: packed(idx(np.zeros((60, 6, 5)))),
+        "are images and labels swapped?",
+    ),
+    "other counts": ("train-labels-idx1-ubyte.gz", lambda old: packed(idx(LABELS[:-1])), "60 images, and .* 59 labels"),
+    "unknown test label": (
+        "t10k-labels-idx1-ubyte.gz",
+        lambda old: packed(idx(np.arange(30) + 3)),
+        "the test set has the label 10 to 32, which no training image has",
+    ),
+    "a bomb": (MNIST, lambda old: packed(struct.pack(">4I", 2051, 2**31, 2**16, 2**16)), "is truncated"),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "message"), BROKEN_IDX.values(), ids=BROKEN_IDX)
+def test_broken_idx_files_are_answered(folder, name, change, message):
+    file = folder / "mnist" / name
+    file.write_bytes(change(file.read_bytes()))
+    key, said = wrong(folder, test={"standard": True})
+    assert key == "data.folder"
+    assert name in said or "test set" in said
+    assert re.search(message, said), said
+
+
+def test_missing_files_are_named(folder):
+    (folder / "mnist" / MNIST).unlink()
+    assert re.search(
+        "mnist has no train-images-idx3-ubyte, gzipped or not: the images of the training", wrong(folder)[1]
+    )
+    (folder / "cifar-10-batches-bin" / CIFAR).unlink()
+    assert "has no data_batch_1.bin. Expected: the folder of CIFAR-10" in wrong(folder, "cifar10")[1]
+    (folder / "mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
+    write_mnist(folder / "mnist", packed=False)
+    (folder / "mnist" / "t10k-labels-idx1-ubyte").unlink()
+    assert wrong(folder, test={"standard": True})[0] == "data.test"
+
+
+def records(labels: list[int]) -> bytes:
+    return np.column_stack([labels, np.zeros((len(labels), 3072))]).astype(np.uint8).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (records([1] * 12)[:-5], "no multiple of the 3073 of a record: it is truncated, or not of the binary version"),
+        (b"", "has 0 bytes"),
+        (records([1, 2, 10]), "record 2 has the label 10; allowed: 0 to 9"),
+    ],
+    ids=["truncated", "empty", "label"],
+)
+def test_broken_cifar_files_are_answered(folder, content, message):
+    (folder / "cifar-10-batches-bin" / CIFAR).write_bytes(content)
+    key, said = wrong(folder, "cifar10")
+    assert key == "data.folder"
+    assert CIFAR in said
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "message"),
+    [
+        ({"classes": [0, [1, 0]]}, "data.classes", r"names \[0\] more than once"),
+        ({"classes": []}, "data.classes", "at least 1"),
+        ({"classes": [0, 12]}, "data.classes", "no image has the label 12; there are 0 to 9"),
+        ({"classes": [0, 1], "positive": 3}, "data.positive", "is 3 of 2 clusters"),
+        ({"balanced": True}, "data.balanced", "needs samples"),
+        ({"balanced": True, "samples": 7, "classes": [0, 1]}, "data.samples", "7 cannot be split evenly over 2"),
+        ({"balanced": True, "samples": 7}, "data.samples", "7 cannot be split evenly over 10"),
+        (
+            {"balanced": True, "samples": 14, "classes": [[0, 1], 2]},
+            "data.samples",
+            "7 of each cluster, and cluster 1 has 6",
+        ),
+        ({"samples": 61}, "data.samples", "61 of 60 images"),
+        ({"samples": 9}, "data.samples", "leaves no images of clusters"),
+        ({"test": {"samples": 31}}, "data.test.samples", "31 of 30 images"),
+        ({"test": {"samples": 3, "standard": True}}, "data.test", "give exactly one"),
+        ({"center": "all"}, "data.center", '"all" is not allowed'),
+        ({"class": [1]}, "data.class", 'did you mean "classes"?'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder, keys, key, message):
+    found, said = wrong(folder, **keys)
+    assert found == key
+    assert re.search(message, said), said
+
+
+def test_a_table_has_no_test_set_of_its_own():
+    with pytest.raises(ScenarioError, match='only with kind = "cifar10" or "cifar100" or "idx" or "images"'):
+        flowsim.loads('[data]\nkind = "digits"\ntest = { standard = true }\n')
+
+
+def test_more_than_memory_is_refused_before_anything_is_read(folder, monkeypatch):
+    monkeypatch.setattr(of_images, "memory", lambda: 100_000)
+    key, message = wrong(folder, "cifar10")
+    assert key == "data.folder"
+    assert "60 images of 3072 numbers" in message
+    assert build(folder, "cifar10", samples=4, classes=[0, 1]).inputs.shape == (4, 3072)
+
+
+def archive(folder: Path, **arrays) -> Path:
+    np.savez_compressed(folder / "mine.npz", **arrays)
+    return folder / "mine.npz"
+
+
+RNG = np.random.default_rng(3)
+GRAY, COLOURS = RNG.integers(256, size=(8, 4, 3), dtype=np.uint8), RNG.integers(256, size=(8, 4, 3, 2), dtype=np.uint8)
+TWO = np.arange(8) % 2
+
+
+@pytest.mark.parametrize("pixels", [GRAY, COLOURS, np.asfortranarray(COLOURS)], ids=["gray", "colours", "by columns"])
+def test_an_archive_is_read_channel_by_channel(folder, pixels):
+    archive(folder, images=pixels, labels=TWO, test_images=pixels[::-1], test_labels=TWO[::-1])
+    problem = build(folder, "images", path="mine.npz", test={"standard": True})
+    colours = pixels.reshape(8, 4, 3, -1)
+    expected = [[image[..., channel] for channel in range(colours.shape[-1])] for image in colours / 255]
+    np.testing.assert_array_equal(problem.inputs, np.array(expected).reshape(8, -1))
+    np.testing.assert_array_equal(problem.test.inputs, problem.inputs[::-1])
+    assert problem.sample_cluster.tolist() == TWO.tolist()
+    assert problem.test.sample_cluster.tolist() == TWO[::-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"labels": TWO}, "mine.npz has no array images"),
+        ({"images": GRAY}, "mine.npz has no array labels"),
+        ({"images": GRAY / 255, "labels": TWO}, "images is float64 of shape"),
+        ({"images": TWO, "labels": GRAY}, "expected uint8"),
+        ({"images": GRAY, "labels": TWO - 1}, "whole numbers from 0 on"),
+        ({"images": GRAY, "labels": TWO + 0.5}, "labels is float64"),
+        ({"images": GRAY, "labels": TWO[1:]}, "8 images and 7 labels"),
+        ({"images": GRAY[:0], "labels": TWO[:0]}, "images is uint8 of shape"),
+        ({"images": GRAY, "labels": TWO.astype(object)}, "labels is object; expected whole numbers"),
+    ],
+)
+def test_what_is_wrong_with_an_archive_is_answered(folder, arrays, message):
+    archive(folder, **arrays)
+    key, said = wrong(folder, "images", path="mine.npz")
+    assert key == "data.path"
+    assert message in said
+
+
+def test_an_archive_whose_header_claims_more_than_there_is_is_refused(folder):
+    file = archive(folder, images=GRAY, labels=TWO)
+    with zipfile.ZipFile(file) as there:
+        old = {name: there.read(name) for name in there.namelist()}
+    with zipfile.ZipFile(file, "w") as changed:
+        for name, content in old.items():
+            changed.writestr(name, content.replace(b"(8, 4, 3)", b"(9, 4, 3)"))
+    assert "speaks of 108 bytes, and 96 are there" in wrong(folder, "images", path="mine.npz")[1]
+    file.write_bytes(file.read_bytes()[:-30])
+    assert "cannot be read" in wrong(folder, "images", path="mine.npz")[1]
+
+
+def test_an_archive_without_a_test_set_says_so(folder):
+    archive(folder, images=GRAY, labels=TWO)
+    key, message = wrong(folder, "images", path="mine.npz", test={"standard": True})
+    assert key == "data.test"
+    assert "no array test_images and test_labels; give fraction" in message
+
+
+@pytest.fixture
+def pictures(folder) -> Path:
+    """Folders of two classes, each with four PNG files of GRAY."""
+    image = pytest.importorskip("PIL.Image")
+    for index, pixels in enumerate(GRAY):
+        place = folder / "own" / ("cats", "dogs")[index % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        image.fromarray(pixels).save(place / f"{index}.png")
+        (place / "notes.txt").write_text("no image")
+    return folder / "own"
+
+
+def test_a_folder_has_a_folder_for_each_class(pictures):
+    problem = build(pictures.parent, "images", path="own")
+    expected = np.concatenate([GRAY[::2], GRAY[1::2]]).reshape(8, -1) / 255
+    np.testing.assert_array_equal(problem.inputs, expected)
+    assert problem.sample_cluster.tolist() == [0] * 4 + [1] * 4
+
+
+def test_a_folder_may_have_its_test_set_beside_the_training_set(pictures):
+    key, message = wrong(pictures.parent, "images", path="own", test={"standard": True})
+    assert key == "data.test"
+    assert "no folders train and test" in message
+    whole = pictures.rename(pictures.with_name("train"))
+    pictures.mkdir()
+    whole.rename(pictures / "train")
+    for name in ("cats", "dogs"):
+        (pictures / "test" / name).mkdir(parents=True)
+    for moved in ("cats/2.png", "dogs/1.png", "dogs/3.png"):
+        (pictures / "train" / moved).rename(pictures / "test" / moved)
+    problem = build(pictures.parent, "images", path="own", test={"standard": True})
+    np.testing.assert_array_equal(problem.inputs, GRAY[[0, 4, 6, 5, 7]].reshape(5, -1) / 255)
+    np.testing.assert_array_equal(problem.test.inputs, GRAY[[2, 1, 3]].reshape(3, -1) / 255)
+    assert problem.test.sample_cluster.tolist() == [0, 1, 1]
+    (pictures / "test" / "cats").rename(pictures / "test" / "bats")
+    message = wrong(pictures.parent, "images", path="own", test={"standard": True})[1]
+    assert "test has a folder bats, and the training set has none of this name" in message
+
+
+def test_colours_come_channel_by_channel(folder):
+    image = pytest.importorskip("PIL.Image")
+    pixels = RNG.integers(256, size=(3, 5, 3), dtype=np.uint8)
+    (folder / "own" / "one").mkdir(parents=True)
+    image.fromarray(pixels).save(folder / "own" / "one" / "a.png")
+    found = build(folder, "images", path="own").inputs
+    np.testing.assert_array_equal(
+        found[0] * 255, np.concatenate([pixels[..., channel].ravel() for channel in range(3)])
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda image, file: image.fromarray(np.zeros((4, 4), np.uint8)).save(file),
+            "has 4 x 4 pixels, the first image 4 x 3",
+        ),
+        (
+            lambda image, file: image.fromarray(np.zeros((4, 3, 3), np.uint8)).save(file),
+            "has colours, the first image is gray",
+        ),
+        (lambda image, file: file.write_bytes(b"nothing"), "cats/4.png cannot be read"),
+        (lambda image, file: file.write_bytes(file.read_bytes()[:45]), "cats/4.png cannot be read"),
+    ],
+    ids=["size", "colours", "no image", "truncated"],
+)
+def test_what_is_wrong_with_an_image_is_answered(pictures, change, message):
+    from PIL import Image
+
+    change(Image, pictures / "cats" / "4.png")
+    key, said = wrong(pictures.parent, "images", path="own")
+    assert key == "data.path"
+    assert message in said
+
+
+def test_a_place_that_is_no_set_of_images_is_answered(folder):
+    (folder / "empty").mkdir()
+    assert "has no folders with images" in wrong(folder, "images", path="empty")[1]
+    (folder / "file.txt").write_text("")
+    assert "neither a folder nor an NPZ file" in wrong(folder, "images", path="file.txt")[1]
+
+
+def test_the_shell_is_answered_in_one_line(folder, capsys):
+    (folder / "mnist" / MNIST).write_bytes(packed(idx(LABELS)))
+    file = folder / "a.toml"
+    file.write_text('[data]\nkind = "idx"\nfolder = "mnist"\n')
+    assert main(["check", str(file)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith(f"{file}:3: data.folder: {MNIST} holds labels (magic number 2049)")
+
+
+def test_a_run_is_reopened_and_trained_by_batches(folder, tmp_path):
+    flow = {"method": "sgd", "step": 0.5, "batch": 10, "iterations": 12}
+    asked = {"radii": [0.0, 0.1], "attacks": ["pgd"], "samples": 5, "steps": 3}
+    one = scenario(folder, supervision="cluster", test={"samples": 20}).replace(
+        {"flow": flow, "evaluate.robustness": asked}
+    )
+    flowsim.run(one, tmp_path / "run.nc", warn=lambda message: None)
+    with flowsim.reopen(tmp_path / "run.nc") as case:
+        again = case.scenario
+    assert again.model_dump() == one.model_dump()
+    absolute = one.replace({"data.folder": str(folder / "mnist")})
+    flowsim.run(absolute, tmp_path / "run.nc", overwrite=True, warn=lambda message: None)
+    with flowsim.reopen(tmp_path / "run.nc") as case:
+        np.testing.assert_array_equal(case.problem.inputs, flowsim.build(one).inputs)
+        np.testing.assert_array_equal(case.problem.test.inputs, flowsim.build(one).test.inputs)
+        assert case.tree["robustness"].attrs["samples"] == "test"
+
+
+def test_members_of_an_ensemble_share_what_does_not_depend_on_the_seed(folder):
+    members = scenario(folder, test={"standard": True}).replace({"seed": [0, 1]}).members
+    first = flowsim.build(members[0])
+    from flowsim.problem import build as build_member
+
+    assert build_member(members[1], first).samples is first.samples
+    drawn = scenario(folder, samples=20).replace({"seed": [0, 1]}).members
+    first = flowsim.build(drawn[0])
+    assert rows_of(build_member(drawn[1], first), folder) != rows_of(first, folder)
+
+
+real = pytest.mark.skipif(
+    not (DATA / "cifar-10-batches-bin").is_dir(), reason="FLOWSIM_DATA names no folder with the real images"
+)
+
+
+@real
+def test_the_first_labels_of_cifar10_and_the_means_of_its_channels():
+    images = Cifar10(kind="cifar10").read(DATA / "cifar-10-batches-bin", "train")
+    assert images.label[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
+    parts = [images.floats(np.arange(begin, begin + 10_000)) for begin in range(0, 50_000, 10_000)]
+    means = np.mean([part.reshape(-1, 3, 1024).mean(axis=(0, 2)) for part in parts], axis=0)
+    np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=5e-5)
+
+
+@real
+def test_the_real_mnist_is_read_as_it_is(monkeypatch):
+    monkeypatch.setenv("FLOWSIM_DATA", str(DATA))
+    problem = flowsim.build(flowsim.loads('[data]\nkind = "idx"\nsamples = 500\ntest = { standard = true }\n'))
+    pixels, label = by_struct(DATA / "mnist", "t10k")
+    np.testing.assert_array_equal(problem.test.inputs, pixels)
+    assert problem.test.sample_cluster.tolist() == label
+    assert np.bincount(problem.sample_cluster).tolist() == [49, 56, 50, 51, 49, 45, 49, 52, 49, 50]
