@@ -172,7 +172,7 @@ class _Any(Shape):
     """Rows that tell what a network's arrays are, and no more."""
 
     def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        return np.zeros(shape)
+        return generator.standard_normal(shape)
 
 
 def _drawn(init: Shape, generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:

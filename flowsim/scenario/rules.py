@@ -222,10 +222,14 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
     reads = ("model.kind",)
     yield from _broken_size(scenario, model)
     for key, flow in scenario.flows():
-        asked = {"solver": "kvaerno5", "coordinates": "polar", "engine": "numba"}
+        asked = {
+            "solver": ("kvaerno5", "tsit5, dopri5 or dopri8"),
+            "coordinates": ("polar", '"cartesian"'),
+            "engine": ("numba", '"diffrax"'),
+        }
         yield from (
-            Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
-            for name, bad in asked.items()
+            Broken(f"{key}.{name}", f'"{bad}" is {given}; use {instead}', reads)
+            for name, (bad, instead) in asked.items()
             if getattr(flow, name) == bad
         )
         goals = (name for name in flow.until.goals if STOPS[name].of_neurons)

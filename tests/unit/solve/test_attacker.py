@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from flowsim.solve.optax.attacker import Attacker
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from flowsim.solve.optax.attacker import Attacker
 
 
 @settings(max_examples=40, deadline=None)
