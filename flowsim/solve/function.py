@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from ..kinds.activations import Activation
+from ..kinds.in_jax import response
 from ..kinds.network import Leaf, Network, Neurons
-from ..kinds.slopes import response
 from ..problem import Problem
 
 

@@ -84,7 +84,7 @@ class Mlp(NeuronsSection):
         return layers
 
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
-        from ..slopes import pointwise as respond  # with JAX, which other networks do without
+        from ..in_jax import pointwise as respond  # with JAX, which other networks do without
 
         first, *above = params.values()
         xp, formulas = x.__array_namespace__(), self.formulas

@@ -64,13 +64,13 @@ class NtkFeatures(NeuronsSection):
 
     def _gates(self, z: Any) -> Any:
         """g_j(x_i) for z (n, m), <w_j, x_i>"""
-        from jax.scipy.special import ndtr  # with JAX, which other networks do without
+        from ..in_jax import normal_cdf  # with JAX, which other networks do without
 
         sign = 1.0 if self.gates == "sum" else -1.0
         if not self.smoothing * self.threshold:
             return 1.0 * (z >= self.threshold) + sign * (-z >= self.threshold)
         spread = self.smoothing * self.threshold
-        return ndtr((z - self.threshold) / spread) + sign * ndtr((-z - self.threshold) / spread)
+        return normal_cdf((z - self.threshold) / spread) + sign * normal_cdf((-z - self.threshold) / spread)
 
 
 NETWORKS.register("ntk_features", NtkFeatures)

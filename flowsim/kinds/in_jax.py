@@ -1,4 +1,4 @@
-"""Activations for JAX to differentiate."""
+"""Formulas of kinds as JAX needs them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.special
 
 from .activations import Activation
+
+
+def normal_cdf(z: Any) -> Any:
+    """Of the standard normal distribution."""
+    return jax.scipy.special.ndtr(z)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
