@@ -110,6 +110,19 @@ def shared(setting: Setting) -> dict[str, Any]:
     return known if setting.probes is None else {**known, "probe_x": setting.probes}
 
 
+def groups(
+    scenario: Scenario, problem: Problem, trajectory: Trajectory, known: Mapping[str, Any]
+) -> dict[str, xr.Dataset]:
+    """The groups of what was observed: the root, `numerics`, and those that observables have of their own."""
+    found = {
+        "/": _with_iterations(root(trajectory, known, problem), scenario, trajectory.numerics["steps"]),
+        "/numerics": numerics(trajectory),
+    }
+    for name in sorted({_group(name) for name in trajectory.variables} - {""}):
+        found[f"/{name}"] = xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",)))
+    return found
+
+
 def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> xr.Dataset:
     """The trajectory with its coordinates.
 
@@ -179,16 +192,10 @@ def leaf_names(dataset: xr.Dataset) -> list[str]:
     return sorted(found, key=found.__getitem__)
 
 
-def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
-    """The observables that have a group of their own, by its path."""
-    names = {_group(name) for name in trajectory.variables} - {""}
-    return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
-
-
-def with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any = None) -> xr.Dataset:
+def _with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any) -> xr.Dataset:
     """The trajectory of descent with the iteration of each instant and the step size; any other as it is.
 
-    steps (T,): of a run in stages, the steps until each instant.
+    steps (T,): those until each instant.
     """
     if scenario.stage:
         if not all(stage.descends for stage in scenario.stage):

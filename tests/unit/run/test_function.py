@@ -243,13 +243,13 @@ def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(key
 
     reports = []
 
-    def killing(report, *_):
-        reports.append(report)
+    def killing(standing):
+        reports.append(standing)
         if len(reports) == 4:
             raise Killed
 
     whole = run("whole.nc")
-    monkeypatch.setattr("flowsim.run.drive.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("flowsim.run.simulate.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(Killed):
         run("cut.nc", progress=killing)
     with flowsim.open(tmp_path / "cut.nc") as cut:
