@@ -103,7 +103,7 @@ class Selection:
         )
         # the members of an ensemble are kept where they stop, too
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
-        weights = (setting.problem.hidden_direction, *setting.problem.upper)
+        weights = (setting.problem.hidden_direction, *setting.problem.leaves)
         kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
         kept *= members
         if 8 * kept > MEMORY_LIMIT:
@@ -351,15 +351,15 @@ class Recorder:
             kept_weights=np.array(indices, dtype=np.int64),
             direction=np.array([direction for direction, *_ in weights]).reshape(len(weights), neurons, features),
             bias=np.array([bias for _, bias, *_ in weights]).reshape(len(weights), neurons),
-            upper=tuple(
+            leaves=tuple(
                 np.array([layers[2 + place] for layers in weights]).reshape(len(weights), *matrix.shape)
-                for place, matrix in enumerate(self.setting.problem.upper)
+                for place, matrix in enumerate(self.setting.problem.leaves)
             ),
         )
 
     def _lifted(self, snapshots: Snapshot) -> tuple[Floats, ...]:
         """(directions, biases, layers above the first …) in the original features"""
-        return (*self.setting.reduced.lift(snapshots.direction), *snapshots.upper)
+        return (*self.setting.reduced.lift(snapshots.direction), *snapshots.leaves)
 
     def restore(self, kept: Trajectory, drop_last: bool) -> None:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
@@ -372,7 +372,7 @@ class Recorder:
         self._numerics = {name: [values[:end]] for name, values in kept.numerics.items()}
         # without neurons a result has no directions
         shape = (len(kept.kept_weights), *self.setting.problem.hidden_direction.shape)
-        held = zip(kept.direction.reshape(shape), kept.bias, *kept.upper, strict=True)
+        held = zip(kept.direction.reshape(shape), kept.bias, *kept.leaves, strict=True)
         self._weights = {
             index: weights
             for index, weights in zip(kept.kept_weights.tolist(), held, strict=True)

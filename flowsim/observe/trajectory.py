@@ -14,8 +14,7 @@ from ..arrays import Floats, Integers
 class Trajectory:
     """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
     kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
-    exp(log_norm); upper: those of the layers above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network
-    of any depth."""
+    exp(log_norm); leaves: of an ordinary network, the arrays whose rows are no neurons, (S, …)."""
 
     time: Floats
     variables: dict[str, Floats]
@@ -23,7 +22,7 @@ class Trajectory:
     kept_weights: Integers
     direction: Floats
     bias: Floats
-    upper: tuple[Floats, ...] = ()
+    leaves: tuple[Floats, ...] = ()
     log10_time: Floats | None = None
 
     def __add__(self, later: Trajectory) -> Trajectory:
@@ -38,8 +37,8 @@ class Trajectory:
             kept_weights=np.concatenate([self.kept_weights, later.kept_weights[after] + len(self.time) - 1]),
             direction=np.concatenate([self.direction, later.direction[after]]),
             bias=np.concatenate([self.bias, later.bias[after]]),
-            upper=tuple(
-                np.concatenate([kept, more[after]]) for kept, more in zip(self.upper, later.upper, strict=True)
+            leaves=tuple(
+                np.concatenate([kept, more[after]]) for kept, more in zip(self.leaves, later.leaves, strict=True)
             ),
             log10_time=_joined(self.log10_time, later.log10_time),
         )
@@ -58,7 +57,7 @@ class Trajectory:
             kept_weights=self.kept_weights[weights] - begin,
             direction=self.direction[weights],
             bias=self.bias[weights],
-            upper=tuple(layer[weights] for layer in self.upper),
+            leaves=tuple(layer[weights] for layer in self.leaves),
             log10_time=None if self.log10_time is None else self.log10_time[instants],
         )
 

@@ -14,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats
+from ..kinds.network import Network
 from ..observe import NUMERICS, Selection, Setting, Trajectory, snapshot_indices
 from ..problem import Problem
 from ..scenario import Scenario
@@ -59,7 +60,7 @@ class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
     where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
     name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. there
-    (members,): which have been put; the arrays of others hold anything. leaves: the names of an ordinary network's arrays.
+    (members,): which have been put; the arrays of others hold anything. network: an ordinary one.
     Members may be put by several threads at once.
     """
 
@@ -67,7 +68,7 @@ class Gathered:
     final: dict[str, Floats]
     known: dict[str, NDArray[Any]]
     there: Booleans
-    leaves: tuple[str, ...] = ()
+    network: Network | None = None
     writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
@@ -83,7 +84,7 @@ class Gathered:
             kept_weights=np.array(slots, dtype=np.int64),
             direction=_nothing(members, len(slots), *shape),
             bias=_nothing(members, len(slots), shape[0]),
-            upper=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.upper),
+            leaves=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.leaves),
         )
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
@@ -94,9 +95,7 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        network = setting.problem.network
-        leaves = tuple(leaf.name for leaf in network.leaves) if network is not None else ()
-        return cls(trajectory, final, known, np.zeros(members, dtype=np.bool_), leaves)
+        return cls(trajectory, final, known, np.zeros(members, dtype=np.bool_), setting.problem.network)
 
     def put(self, member: int, setting: Setting, kept: Trajectory, loose: bool) -> None:
         """Fill in a member's arrays.
@@ -120,7 +119,7 @@ class Gathered:
                 self.final[name][member] = kept.numerics[name][-1]
             if len(mine.kept_weights):
                 pairs = [(mine.direction, kept.direction), (mine.bias, kept.bias)]
-                for array, values in [*pairs, *zip(mine.upper, kept.upper, strict=True)]:
+                for array, values in [*pairs, *zip(mine.leaves, kept.leaves, strict=True)]:
                     array[member, filled] = values[weights]
             for name, values in layout.coordinates(setting).items():
                 if _by_member(self.known[name], name):
@@ -166,7 +165,9 @@ class Gathered:
         mine = self.trajectory
         yield from mine.variables.items()
         yield from (("direction", mine.direction), ("bias_weight", mine.bias))
-        yield from zip(self.leaves, mine.upper, strict=True)
+        if self.network is not None:
+            leaves = layout.leaves(self.network, mine.leaves, ("snapshot",))
+            yield from ((name, variable.values) for name, variable in leaves.items())
         yield from ((f"numerics/{name}", values) for name, values in mine.numerics.items())
         yield from ((f"final/{name}", values) for name, values in self.final.items())
         yield from (

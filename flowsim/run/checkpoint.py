@@ -49,7 +49,7 @@ class Begun:
         """(arrays, attributes)"""
         if self.start is None:
             return {}, {}
-        layers = {f"upper_{index}": layer for index, layer in enumerate(self.start.upper)}
+        layers = {f"leaf_{index}": layer for index, layer in enumerate(self.start.leaves)}
         arrays = {name: getattr(self.start, name) for name in STARTS} | layers
         numbers = {"stage": self.stage, "time": self.time, "instants": self.instants, "counts": json.dumps(self.counts)}
         return {f"{BEGAN}{name}": array for name, array in arrays.items()}, {
@@ -96,7 +96,7 @@ def restore_begun(tree: xr.DataTree) -> Begun:
     """Of a run in stages, which one is under way."""
     saved = _saved(tree)
     layers: list[Any] = []
-    while (name := f"{BEGAN}upper_{len(layers)}") in saved:
+    while (name := f"{BEGAN}leaf_{len(layers)}") in saved:
         layers.append(saved[name].values)
     time = float(saved.attrs[f"{BEGAN}time"])
     direction, log_norm, sign, size = (saved[f"{BEGAN}{name}"].values for name in STARTS)
@@ -105,7 +105,7 @@ def restore_begun(tree: xr.DataTree) -> Begun:
         time=time,
         counts=json.loads(saved.attrs[f"{BEGAN}counts"]),
         instants=int(saved.attrs[f"{BEGAN}instants"]),
-        start=Snapshot(time, direction, log_norm, sign, size, upper=tuple(layers)),
+        start=Snapshot(time, direction, log_norm, sign, size, leaves=tuple(layers)),
     )
 
 

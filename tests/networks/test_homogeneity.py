@@ -29,7 +29,7 @@ VECTORS = {"kind": "single_index", "dimension": 3, "samples": 5}
 def test_scaled_weights_give_outputs_scaled_by_a_power(data, model):
     problem = flowsim.build(flowsim.Scenario({"data": data, "model": model, "loss": {"kind": "square"}}))
     random = np.random.default_rng(0)
-    arrays = [random.standard_normal(array.shape) for array in problem.upper]
+    arrays = [random.standard_normal(array.shape) for array in problem.leaves]
     with jax.enable_x64(True):
         once, twice = (
             np.asarray(problem.network.outputs([factor * array for array in arrays], problem.inputs))
