@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.run import drive
+from flowsim.run import simulate
 
 
 class Killed(Exception):
@@ -21,11 +21,11 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
     scenario = small(model=model, flow__engine=engine, observe={"times": 21, "snapshots": snapshots})
     output = tmp_path / "run.nc"
 
-    def kill(report, log_loss, phase):
-        if report.time > 12:
+    def kill(standing):
+        if standing.report.time > 12:
             raise Killed
-        if report.time > 8:
-            monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+        if standing.report.time > 8:
+            monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
 
     with pytest.raises(Killed):
         flowsim.run(scenario, output, progress=kill)
@@ -43,10 +43,10 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
 
 
 def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
     output, reached = tmp_path / "run.nc", []
 
-    def look(report, log_loss, phase):
+    def look(standing):
         if output.exists():
             with flowsim.open(output) as tree:
                 reached.append(float(tree["time"].values[-1]))
