@@ -1,9 +1,11 @@
-"""What all tests share: a small scenario, and overrides to it."""
+"""What all tests share: a small scenario, overrides to it, and a cluster within this process for sweeps."""
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector has no need to go through it again and again."""
+    gc.freeze()
+
+
 def pytest_report_header() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     warm, cold = (max(round(seconds / 60 / cores), 1) for seconds in (WARM, COLD))
@@ -78,3 +85,28 @@ def small() -> Callable[..., flowsim.Scenario]:
         return flowsim.loads(BASE, overrides={key.replace("__", "."): value for key, value in overrides.items()})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(
+        processes=False,
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+        silence_logs=50,
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def within(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps run on the cluster within this process."""
+
+    @contextmanager
+    def here(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, str]]:
+        yield client, "nowhere"
+
+    monkeypatch.setattr("flowsim.sweep.run.cluster", here)

@@ -175,26 +175,21 @@ HEAVY = {
 }
 
 
-def test_importing_flowsim_loads_nothing_heavy():
-    loaded = loaded_after("import flowsim")
+def test_importing_flowsim_and_questions_about_the_command_line_load_nothing_heavy():
+    loaded = loaded_after("import flowsim\n" + commands(["--help"], ["--version"], []))
     assert "flowsim" in loaded
     assert not loaded & HEAVY
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], []], ids=str)
-def test_a_question_about_the_command_line_is_answered_without_anything_heavy(words):
-    assert not loaded_after(command(words)) & HEAVY
+def test_commands_that_do_not_integrate_load_no_engine():
+    words = (["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"], ["plot", "missing.nc", "loss"])
+    assert not loaded_after(commands(*words)) & {"numba", "matplotlib", *JAX}
 
 
-@pytest.mark.parametrize(
-    "words", [["list"], ["schema"], ["run", "--help"], ["run", "missing.toml"], ["plot", "missing.nc", "loss"]], ids=str
-)
-def test_commands_that_do_not_integrate_load_no_engine(words):
-    assert not loaded_after(command(words)) & {"numba", "matplotlib", *JAX}
-
-
-def command(words: list[str]) -> str:
-    return f"from flowsim.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"
+def commands(*words: list[str]) -> str:
+    """Code that gives these commands one after the other."""
+    each = "\n".join(f"with suppress(SystemExit):\n    main({one!r})" for one in words)
+    return f"from contextlib import suppress\nfrom flowsim.cli import main\n{each}"
 
 
 def test_loading_and_building_a_scenario_needs_no_engine():
@@ -204,13 +199,6 @@ def test_loading_and_building_a_scenario_needs_no_engine():
         "sklearn",
         *JAX,
     }
-
-
-def test_a_run_by_numba_loads_no_other_engine():
-    text = "[data]\\nsamples = 4\\n[flow]\\nengine = 'numba'\\nuntil = { steps = 2 }"
-    loaded = loaded_after(f'import flowsim\nflowsim.run(flowsim.loads("{text}"))')
-    assert "numba" in loaded
-    assert not loaded & JAX
 
 
 #: What a run of the quickstart has no use for: it takes no attacks, no claims, no sparse data and no optimiser.
@@ -257,7 +245,7 @@ def test_what_the_quickstart_does_without_is_not_misspelt():
 
 def test_in_the_process_of_another_program_a_command_leaves_dask_alone():
     pytest.importorskip("dask")
-    loaded = loaded_after(command(["run", "missing.toml"]) + "\nimport dask")
+    loaded = loaded_after(commands(["run", "missing.toml"]) + "\nimport dask")
     assert "dask" in loaded
 
 

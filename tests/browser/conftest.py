@@ -25,6 +25,15 @@ SWITCHES = (
 )
 #: Seconds within which a page is drawn.
 PATIENCE = 60
+#: Leads a page back to its end and to the clock of time.
+AS_OPENED = """
+const [slider, log] = [document.getElementById('time'), document.getElementById('log')];
+slider.value = slider.max;
+slider.dispatchEvent(new Event('input'));
+if (log.checked) log.click();
+"""
+#: What was asked for is drawn by then.
+TWO_FRAMES = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
 
 
 @pytest.fixture(scope="session")
@@ -69,16 +78,26 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def opened(chromium: Any, pages: dict[str, Path]) -> Callable[..., Any]:
+def seen_as(chromium: Any) -> Callable[[int, str], None]:
+    """Give the window this width, and the system this colour scheme: of the page that is open, and of those to come."""
+
+    def emulate(width: int, scheme: str) -> None:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+    return emulate
+
+
+@pytest.fixture
+def opened(chromium: Any, pages: dict[str, Path], seen_as: Callable[[int, str], None]) -> Callable[..., Any]:
     """Open a page of that name, and wait until it is drawn."""
 
     def open_page(name: str, width: int = 1280, scheme: str = "light") -> Any:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        seen_as(width, scheme)
         chromium.get("about:blank")
         chromium.get_log("browser")
         chromium.get_log("performance")
@@ -87,3 +106,14 @@ def opened(chromium: Any, pages: dict[str, Path]) -> Callable[..., Any]:
         return chromium
 
     return open_page
+
+
+@pytest.fixture
+def page(chromium: Any, pages: dict[str, Path], opened: Callable[..., Any], seen_as: Callable[[int, str], None]) -> Any:
+    """The page about one run at its end, on the clock of time, wide and light; opened where it is not yet."""
+    if chromium.current_url != pages["one"].as_uri():
+        opened("one")
+    seen_as(1280, "light")
+    chromium.execute_script(AS_OPENED)
+    chromium.execute_async_script(TWO_FRAMES)
+    return chromium

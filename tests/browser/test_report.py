@@ -41,78 +41,81 @@ def rows(values: Any) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
-# a page's own cases follow one another: the browser has compiled its scripts
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+#: Whether all plots are drawn in the colours of the scheme.
+IN_ITS_COLOURS = """
+const ink = getComputedStyle(document.documentElement).getPropertyValue('--ink').trim();
+return [...document.querySelectorAll('.plot')].every(plot => plot.layout.font.color === ink);
+"""
+
+
 @pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "tiny", "part"])
-def test_a_page_opens_without_an_error_and_asks_nothing_of_any_network(opened: Opened, name, width, scheme):
-    browser = opened(name, width, scheme)
-    for _ in range(2):
+def test_a_page_is_drawn_without_an_error_and_asks_nothing_of_any_network(opened: Opened, seen_as, name):
+    browser = opened(name, 390, "dark")
+    # a change of the scheme draws all of the page anew, in the width it has, and that of the clock once more
+    for width, scheme in ((390, "dark"), (390, "light"), (1280, "dark"), (1280, "light")):
+        seen_as(width, scheme)
+        wait_until(browser, lambda it: it.execute_script(IN_ITS_COLOURS))
         browser.execute_script("document.getElementById('log').click()")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        empty = "return [...document.querySelectorAll('.plot')].filter(plot => !plot.querySelector('.main-svg')).length"
+        assert browser.execute_script(empty) == 0
+    assert browser.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     assert asked
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
-    assert browser.get_log("browser") == []
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    empty = "return [...document.querySelectorAll('.plot')].filter(plot => !plot.querySelector('.main-svg')).length"
-    assert browser.execute_script(empty) == 0
 
 
-def test_the_slider_moves_the_heat_map_and_the_portrait(opened: Opened):
-    browser = opened("one")
-    np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(-1)), atol=2e-3)
-    last, words = browser.execute_script(PORTRAIT), browser.execute_script(NOW)
-    browser.execute_script(MOVE, 0)
-    np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(0)), atol=2e-3)
-    assert browser.execute_script(PORTRAIT) != last
-    assert browser.execute_script(NOW) != words
+def test_the_slider_moves_the_heat_map_and_the_portrait(page):
+    np.testing.assert_allclose(rows(page.execute_script(HEAT)), rows(cosines(-1)), atol=2e-3)
+    last, words = page.execute_script(PORTRAIT), page.execute_script(NOW)
+    page.execute_script(MOVE, 0)
+    np.testing.assert_allclose(rows(page.execute_script(HEAT)), rows(cosines(0)), atol=2e-3)
+    assert page.execute_script(PORTRAIT) != last
+    assert page.execute_script(NOW) != words
     spoken = "return document.getElementById('time').getAttribute('aria-valuetext')"
-    assert browser.execute_script(spoken) == browser.execute_script(NOW)
+    assert page.execute_script(spoken) == page.execute_script(NOW)
 
 
-def test_what_the_heat_map_shows_is_drawn_anew(opened: Opened):
+def test_what_the_heat_map_shows_is_drawn_anew(page):
     """Not only the numbers behind it: the pixels of the image."""
-    browser = opened("one")
     image = "return document.querySelector('#heat-0 .heatmaplayer image').outerHTML"
-    before = browser.execute_script(image)
-    browser.execute_script(MOVE, 0)
-    wait_until(browser, lambda it: it.execute_script(image) != before)
+    before = page.execute_script(image)
+    page.execute_script(MOVE, 0)
+    wait_until(page, lambda it: it.execute_script(image) != before)
 
 
-def test_keys_move_the_slider_and_start_and_stop_the_player(opened: Opened):
+def test_keys_move_the_slider_and_start_and_stop_the_player(page):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    browser = opened("one")
-    slider, button = browser.find_element(By.ID, "time"), browser.find_element(By.ID, "play")
+    slider, button = page.find_element(By.ID, "time"), page.find_element(By.ID, "play")
     slider.send_keys(Keys.HOME)
-    np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(0)), atol=2e-3)
+    np.testing.assert_allclose(rows(page.execute_script(HEAT)), rows(cosines(0)), atol=2e-3)
     slider.send_keys(Keys.ARROW_RIGHT)
-    np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(1)), atol=2e-3)
-    outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    np.testing.assert_allclose(rows(page.execute_script(HEAT)), rows(cosines(1)), atol=2e-3)
+    outline = page.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     # on a busy machine the player would be at its end, and stop by itself, before the second key arrives
-    browser.execute_script("window.setInterval = () => 1")
+    page.execute_script("const own = setInterval; window.setInterval = () => { window.setInterval = own; return 1; }")
     button.send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "true"
     button.send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "false"
 
 
-def test_play_runs_from_the_start_to_the_end_and_stops(opened: Opened):
+def test_play_runs_from_the_start_to_the_end_and_stops(page):
     from selenium.webdriver.common.by import By
 
-    browser = opened("one")
-    button = browser.find_element(By.ID, "play")
+    button = page.find_element(By.ID, "play")
     place = "return Number(document.getElementById('time').value)"
-    end = browser.execute_script(place)
+    end = page.execute_script(place)
     button.click()
-    assert browser.execute_script(place) < end
-    wait_until(browser, lambda it: it.execute_script(place) == end)
-    wait_until(browser, lambda _: button.text == "Play")
-    np.testing.assert_allclose(rows(browser.execute_script(HEAT)), rows(cosines(-1)), atol=2e-3)
+    assert page.execute_script(place) < end
+    wait_until(page, lambda it: it.execute_script(place) == end)
+    wait_until(page, lambda _: button.text == "Play")
+    np.testing.assert_allclose(rows(page.execute_script(HEAT)), rows(cosines(-1)), atol=2e-3)
 
 
 def test_two_runs_follow_one_slider(opened: Opened):
@@ -139,33 +142,29 @@ def test_runs_with_different_clocks_meet_at_the_same_time(opened: Opened):
         assert browser.execute_script(NOW).startswith(told)
 
 
-def test_the_portrait_is_of_the_centres_that_one_chooses(opened: Opened):
+def test_the_portrait_is_of_the_centres_that_one_chooses(page):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import Select
 
-    browser = opened("one")
-    Select(browser.find_element(By.CSS_SELECTOR, "select[data-axis=across]")).select_by_value("2")
+    Select(page.find_element(By.CSS_SELECTOR, "select[data-axis=across]")).select_by_value("2")
     title = "return document.getElementById('portrait-0').layout.xaxis.title.text"
-    assert "centre 2" in browser.execute_script(title)
+    assert "centre 2" in page.execute_script(title)
 
 
-def test_time_may_be_logarithmic(opened: Opened):
+def test_time_may_be_logarithmic(page):
     from selenium.webdriver.common.by import By
 
-    browser = opened("one")
     kind = "return document.getElementById('loss-0').layout.xaxis.type"
-    assert browser.execute_script(kind) == "linear"
-    browser.find_element(By.ID, "log").click()
-    assert browser.execute_script(kind) == "log"
+    assert page.execute_script(kind) == "linear"
+    page.find_element(By.ID, "log").click()
+    assert page.execute_script(kind) == "log"
 
 
-def test_a_page_follows_the_system_from_light_to_dark(opened: Opened):
-    browser = opened("one", scheme="light")
+def test_a_page_follows_the_system_from_light_to_dark(page, seen_as):
     stroke = "return getComputedStyle(document.querySelector('#loss-0 path.js-line')).stroke"
-    before = browser.execute_script(stroke)
-    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-    wait_until(browser, lambda it: it.execute_script(stroke) != before)
+    before = page.execute_script(stroke)
+    seen_as(1280, "dark")
+    wait_until(page, lambda it: it.execute_script(stroke) != before)
 
 
 def luminance(colour: str) -> float:
@@ -187,10 +186,11 @@ def test_plots_have_room_beside_their_legends(opened: Opened, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_and_curves_stand_out_from_their_ground(opened: Opened, scheme):
-    browser = opened("one", scheme=scheme)
+def test_words_and_curves_stand_out_from_their_ground(page, seen_as, scheme):
+    seen_as(1280, scheme)
+    wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
     colour = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
-    ground = luminance(browser.execute_script(colour, "body", "backgroundColor"))
+    ground = luminance(page.execute_script(colour, "body", "backgroundColor"))
     assert (ground < 0.5) == (scheme == "dark")
 
     def contrast(found: str) -> float:
@@ -198,9 +198,9 @@ def test_words_and_curves_stand_out_from_their_ground(opened: Opened, scheme):
         return (high + 0.05) / (low + 0.05)
 
     for selector in ("body", "figcaption", ".when", "a", ".verdict strong"):
-        assert contrast(browser.execute_script(colour, selector, "color")) >= 4.5, selector
+        assert contrast(page.execute_script(colour, selector, "color")) >= 4.5, selector
     strokes = "return [...document.querySelectorAll('#over path.js-line')].map(line => getComputedStyle(line).stroke)"
-    found = browser.execute_script(strokes)
+    found = page.execute_script(strokes)
     assert found
     for stroke in found:
         assert contrast(stroke) >= 3, stroke

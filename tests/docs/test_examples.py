@@ -133,7 +133,9 @@ def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
     "page",
     [pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=of_a_paper(page)) for page in WITH_EXAMPLES],
 )
-def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch, request):
+    if any(line.startswith("flowsim sweep") for _, text in blocks(page) for line in text.splitlines()):
+        request.getfixturevalue("within")  # tests/sweep runs the command itself, in processes
     for file in files.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     for name, text in shown_files(page).items():

@@ -10,7 +10,7 @@ import pytest
 import flowsim
 from flowsim.evaluate import evidence, sphere
 from flowsim.evaluate.robustness import certified, exact
-from flowsim.evaluate.robustness.attacks import minimal
+from flowsim.evaluate.robustness.attacks import minimal, target
 from flowsim.papers.allen_zhu_li_2022 import perturbations, training
 from flowsim.papers.min_vidal_2025 import robustness
 from flowsim.scenario.shipped import shipped
@@ -25,6 +25,7 @@ def draw_little(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(claims, "ATTACKED", 2)
     monkeypatch.setattr(perturbations, "SAMPLES", 2)
     for module, name, few in (
+        (target, "HALVINGS", 4),
         (minimal, "RAYS", 2),
         (minimal, "WALKS", 1),
         (minimal, "STEPS", 4),

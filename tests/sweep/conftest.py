@@ -1,10 +1,9 @@
-"""What tests of sweeps share: a small sweep, and one cluster within this process for those that need no real one."""
+"""What tests of sweeps share: a small sweep, and what a folder contains."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +17,6 @@ from flowsim.sweep import Result, sweep
 # no example is slow, only machines are
 settings.register_profile("sweeps", suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sweeps")
-
-
-@pytest.fixture(scope="session")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(
-        processes=False,
-        n_workers=1,
-        threads_per_worker=1,
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        silence_logs=50,
-    ) as client:
-        yield client
-
-
-@pytest.fixture
-def within(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps run on the cluster within this process."""
-
-    @contextmanager
-    def here(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, str]]:
-        yield client, "nowhere"
-
-    monkeypatch.setattr("flowsim.sweep.run.cluster", here)
 
 
 @pytest.fixture

@@ -92,13 +92,15 @@ def test_code_is_compiled_once_and_anew_when_what_it_calls_has_changed(engine, t
     assert not list((tmp_path / "package").rglob("*.nb[ic]"))
 
 
-@pytest.mark.parametrize("left", [b"", b"no pickle", slice(0, 1000)], ids=["nothing", "something else", "a part"])
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_what_is_damaged_on_the_disk_is_compiled_anew(left, suffix, engine, tmp_path):
+def test_what_is_damaged_on_the_disk_is_compiled_anew(engine, tmp_path):
     engine(1.0)
-    (file,) = (tmp_path / "cache" / "numba").glob(f"*.{suffix}")
-    file.write_bytes(left if isinstance(left, bytes) else file.read_bytes()[left])
-    assert engine(1.0)[0] == 2.0
+    for suffix in ("nbi", "nbc"):
+        (file,) = (tmp_path / "cache" / "numba").glob(f"*.{suffix}")
+        whole = file.read_bytes()
+        for left in (b"", b"no pickle", whole[: len(whole) // 2]):
+            file.write_bytes(left)
+            assert engine(1.0) == (2.0, False), (suffix, left[:10])
+        file.write_bytes(whole)
 
 
 def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
