@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import diffrax
 import jax
@@ -32,9 +32,9 @@ import flowsim
 from flowsim.run.prepare import Prepared
 from flowsim.scenario import Scenario
 from flowsim.solve import make
+from flowsim.solve.integrator import Flying
 from flowsim.solve.schedule import Schedule
 from flowsim.solve.threads import one_blas_thread
-from flowsim.solve.through import fly
 
 SCENARIO = """
 title = "pReLU on an orthonormal mixture without noise"
@@ -216,10 +216,10 @@ def with_flights(scenario: Scenario) -> States:
     first = Prepared(scenario)
     instants = np.array(Schedule.of(scenario, np.nan).instants)
     prepared = [Prepared(member, first) for member in scenario.members]
-    integrators = [make(each.scenario, each.reduced, each.plan) for each in prepared]
+    integrators = [cast(Flying, make(each.scenario, each.reduced, each.plan)) for each in prepared]
     begun, busy = time.perf_counter(), time.process_time()
     with one_blas_thread(), ThreadPoolExecutor(cores()) as pool:
-        flown = [*pool.map(lambda integrator: fly(integrator, instants, None, np.zeros(1, bool)), integrators)]
+        flown = [*pool.map(lambda integrator: integrator.fly(instants, None, np.zeros(1, bool)), integrators)]
     cost = Cost(time.perf_counter() - begun, time.process_time() - busy)
     assert min(each.report.time for each in flown) == instants[-1]
     log_norm, evaluations = zip(*((each.last.log_norm, each.report.evaluations) for each in flown), strict=True)

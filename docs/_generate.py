@@ -18,7 +18,7 @@ from flowsim.present.page.frames import FRAMES, NEURONS, UNIT
 from flowsim.present.plots.phase_portrait import MAX_TRAILS
 from flowsim.present.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
-from flowsim.run.drive import CHECKPOINT_SECONDS
+from flowsim.run.simulate import CHECKPOINT_SECONDS
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped, title

@@ -108,11 +108,15 @@ def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
     ]
 
 
-#: Where JAX may be imported: the engine, trees of arrays, and derivatives of networks, for the observables that need them.
+#: Where JAX may be imported: the engines, networks and formulas of kinds for these, and derivatives of networks, for the
+#: observables that need them.
 MAY_IMPORT_JAX = (
     PACKAGE / "solve" / "diffrax",
     PACKAGE / "solve" / "optax",
+    PACKAGE / "solve" / "function.py",
+    PACKAGE / "kinds" / "in_jax.py",
     PACKAGE / "kinds" / "trees.py",
+    PACKAGE / "kinds" / "image_layers.py",
     PACKAGE / "observe" / "derivatives.py",
 )
 

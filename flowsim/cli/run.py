@@ -26,13 +26,13 @@ def execute(options: argparse.Namespace) -> int:
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
 
     from ..run import run
-    from ..run.progress import bar_of
+    from ..run.progress import ProgressBar
     from .glance import Sheet
     from .page import summary, text
 
-    with bar_of(scenario) as bar:
+    with ProgressBar(scenario) as bar:
         tree = run(
-            scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.show, warn=bar.say
+            scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.listener, warn=bar.say
         )
     if options.json:
         print_json({"output": str(output), **summary(tree)})

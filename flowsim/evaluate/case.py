@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..errors import ScenarioError, UsageError
 from ..kinds.network import Handed
-from ..observe import Setting
+from ..observe import Setting, parameters
 from ..problem import Problem, Reduced, build, reduce
 from ..results import layouts, open, open_point
 from ..results.layout import leaf_names, snapshot_index
@@ -207,10 +207,10 @@ class Case:
 
     def params_at(self, index: int = -1) -> Any:
         """Of an ordinary network, the tree of its parameters at one of the instants at which weights were kept; an index
-        below 0 counts from the last one. Raises UsageError where the network has neurons."""
+        below 0 counts from the last one. Raises UsageError where the network has two layers of neurons."""
         if self.problem.network is None:
-            raise UsageError(f"{self.name}: its network has neurons, and no tree of parameters; see weights_at")
-        return self.problem.network.tree(self.weights_at(index).upper)
+            raise UsageError(f"{self.name}: its network has two layers of neurons, and no tree; see weights_at")
+        return self.problem.network.tree(parameters.arrays(self.reduced, self.weights_at(index)))
 
     def _of_stage(self, scenario: Scenario) -> Scenario:
         if self.stage is None:

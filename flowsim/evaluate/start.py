@@ -29,19 +29,19 @@ def differences(setting: Setting, run: xr.Dataset) -> list[str]:
 
 def _pairs(setting: Setting, run: xr.Dataset) -> Iterator[tuple[str, Any, Any]]:
     """(name, what the trajectory holds, what the problem has)"""
-    problem, reduced, weights = setting.problem, setting.reduced, setting.problem.weights
+    problem, reduced = setting.problem, setting.reduced
     fixed = {
         "label": problem.label,
         "sample_cluster": problem.sample_cluster,
         "cluster_label": problem.cluster_label,
-        "neuron_sign": weights.output_sign,
     }
+    if problem.two_layers:
+        fixed["neuron_sign"] = problem.weights.output_sign
     yield from ((name, run[name].values, own) for name, own in fixed.items() if name in run.coords)
     if "direction" in run and run["snapshot"].values[0] == 0:
         yield "direction", run["direction"].isel(snapshot=0).values, problem.hidden_direction
     first = run.isel(time=0)
-    signs, logs = weights.output_sign, weights.output_log
-    start = Instant(setting, Snapshot(0.0, reduced.direction, weights.log_norm, signs, logs, upper=weights.upper))
+    start = Instant(setting, Snapshot.first(reduced))
     with blas_threads(reduced.operations):
         for name in KNOWN_BY:
             observable = OBSERVABLES[name]

@@ -1,4 +1,4 @@
-"""Ordinary networks: any function of a tree of arrays and of inputs. Those of two layers of neurons have a faster road."""
+"""Networks that are functions of a tree of arrays and of inputs, and what else one is capable of."""
 
 from __future__ import annotations
 
@@ -34,12 +34,31 @@ class Leaf:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True)
+class Neurons:
+    """A first layer of neurons: a leaf (m, d) whose rows see the inputs.
+
+    place: of the leaf. bias: whether a constant feature 1 comes after the inputs, so that rows have one more entry.
+    reducible: whether the function knows nothing of the inputs but their products with the rows, so that both may be given
+    in coordinates of any space that holds the inputs. layered: whether the other leaves are the matrices of the layers
+    above, in order, with biases in a last column where there are any.
+    """
+
+    place: int
+    bias: bool = False
+    reducible: bool = False
+    layered: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """function: (params, x) -> outputs, in JAX: x (n, *input_shape), outputs (n,), or (n, k). count: k.
 
     tree: from the trained arrays, in the order of `leaves`, to params. degree: L of f(c params) = c^L f(params), or None.
     smooth: whether the function takes no maxima, absolute values or cases, at which its gradient may jump.
+    neurons: None of networks that have none. steepness: from params to a bound of |f(x) - f(z)|/|x - z|, None where none is
+    known. balances: from params, of any leading axes, to pairs (squared norms of what goes into neurons, of what comes out
+    of them) whose difference a flow of the loss alone conserves.
     Compiled code is shared by all that use the same object.
     """
 
@@ -51,15 +70,48 @@ class Network:
     count: int
     degree: float | None = None
     smooth: bool = True
+    neurons: Neurons | None = None
+    steepness: Callable[[Any], float | None] = lambda params: None
+    balances: Callable[[Any], Sequence[tuple[Array, Array]]] = lambda params: ()
 
-    def apply(self, params: Any, inputs: Array) -> Array:
-        """(n,), or (n, k) of several outputs, for inputs (n, d) whose features are those of `input_shape`, in order."""
-        found = self.function(params, inputs.reshape(len(inputs), *self.input_shape))
-        return found if self.count > 1 else found.reshape(len(inputs))
+    def seen(self, x: Array) -> Array:
+        """Inputs (n, d) as the function takes them: with the constant feature of biases."""
+        if self.neurons is None or not self.neurons.bias:
+            return x
+        xp = x.__array_namespace__()
+        return xp.concatenate([x, xp.ones_like(x[:, :1])], axis=1)
 
-    def outputs(self, arrays: Sequence[Array], inputs: Array) -> Array:
-        """(n,), or (k, n) of several outputs, for the trained arrays."""
-        return self.apply(self.tree(arrays), inputs).T
+    def outputs(self, arrays: Sequence[Array], seen: Array) -> Array:
+        """(n,), or (k, n) of several outputs, for the trained arrays and inputs as `seen` makes them, or as both are in
+        coordinates of a reduction."""
+        inputs = seen if len(self.input_shape) == 1 else seen.reshape(len(seen), *self.input_shape)
+        found = self.function(self.tree(arrays), inputs)
+        return found.T if self.count > 1 else found.reshape(len(seen))
+
+    def of_features(self, arrays: Sequence[Array], x: Array) -> Array:
+        """The same for inputs (n, d) whose features are those of `input_shape`, in order."""
+        return self.outputs(arrays, self.seen(x))
+
+    @property
+    def others(self) -> tuple[Leaf, ...]:
+        """The leaves whose rows are no neurons."""
+        return tuple(
+            leaf for place, leaf in enumerate(self.leaves) if self.neurons is None or place != self.neurons.place
+        )
+
+    def apart(self, arrays: Sequence[Array]) -> tuple[Array | None, tuple[Array, ...]]:
+        """(the neurons' rows, None where there are none; the arrays of `others`)"""
+        if self.neurons is None:
+            return None, tuple(arrays)
+        place = self.neurons.place
+        return arrays[place], (*arrays[:place], *arrays[place + 1 :])
+
+    def together(self, rows: Array, others: Sequence[Array]) -> tuple[Array, ...]:
+        """The inverse of `apart`; without neurons `rows` is left out."""
+        if self.neurons is None:
+            return tuple(others)
+        place = self.neurons.place
+        return (*others[:place], rows, *others[place:])
 
     def rates(self, named: Mapping[str, float]) -> tuple[float, ...]:
         """The learning rate of each leaf: 1 for those that are not named."""

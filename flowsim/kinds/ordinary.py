@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import prod
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from ..errors import UsageError
 from .drawing import Drawing
 from .inits import Shape
 from .losses import Loss
-from .network import Handed
+from .network import Handed, Network
 from .networks import NetworkSection
 from .samples import Samples
 from .sorts import OBSERVABLES
@@ -52,21 +53,17 @@ RESERVED = frozenset(
 Streams = Callable[[str], np.random.Generator]
 
 
-class OrdinarySection(NetworkSection):
+class TreeSection(NetworkSection):
     """[model] of a function of a tree of arrays. A kind adds its keys, `apply`, and `shapes` or `start`.
 
-    UNITS: what its errors are measured relative to, as in :func:`flowsim.flow`. Where the network is homogeneous, the kind
-    says its `output_degree`, too.
+    UNITS: what its errors are measured relative to, as in :func:`flowsim.flow`. NEURONS: the name of an array whose rows
+    are neurons. Where the network is homogeneous, the kind says its `output_degree`, too.
     """
 
     ordinary: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = False
-    UNITS: ClassVar[str | Mapping[str, str]] = "rows"
-
-    neurons: ClassVar[int] = 0
-    bias: ClassVar[bool] = False
-    output: ClassVar[str] = "trained"
     output_weight: ClassVar[None] = None
+    UNITS: ClassVar[str | Mapping[str, str]] = "rows"
+    NEURONS: ClassVar[str | None] = None
 
     @abstractmethod
     def apply(self, params: Any, x: Any) -> Any:
@@ -84,6 +81,18 @@ class OrdinarySection(NetworkSection):
             for name, shape in self.shapes(features, outputs).items()
         }
 
+    def constants(self, streams: Streams, features: int) -> Mapping[str, Floats]:
+        """Name -> array that is drawn once and not trained; `apply` finds these among params, of a dictionary."""
+        return {}
+
+    def steepness(self, params: Any) -> float | None:
+        """As of :class:`flowsim.kinds.network.Network`, in NumPy."""
+        return None
+
+    def balances(self, params: Any) -> Sequence[tuple[Floats, Floats]]:
+        """The same."""
+        return ()
+
     def misfits(self, features: int, outputs: int) -> Iterator[tuple[str, str]]:
         """Key and message of what does not go with data of so many features and targets of so many entries."""
         yield from ()
@@ -91,15 +100,16 @@ class OrdinarySection(NetworkSection):
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         from .trees import arrays_of  # with JAX, which other networks do without
 
-        init = scenario.init
-        assert isinstance(init, Shape), "rules refuse other starts"
-        sizes = samples.inputs.shape[1], _outputs(scenario.loss.formulas, samples)
+        init, features = scenario.init, samples.inputs.shape[1]
+        sizes = features, _outputs(scenario.loss.formulas, samples)
         if wrong := list(self.misfits(*sizes)):
             raise scenario.error(*wrong)
-        # of whatever scale, the network is the same
-        network, _ = _network_of(self, init.model_copy(update={"scale": 1.0}), *sizes)
+        network = _network_of(self, *sizes)
+        if constants := self.constants(partial(stream, scenario.single_seed), features):
+            network = replace(network, function=lambda params, x: self.apply({**params, **constants}, x))
 
         def start(seed: int) -> tuple[Floats, ...]:
+            assert isinstance(init, Shape), "weights of one's own are not drawn"
             arrays: Sequence[Floats] = arrays_of(network, self.start(init, partial(stream, seed), *sizes))
             if self.is_product:
                 arrays = init.product(arrays, samples)
@@ -108,14 +118,61 @@ class OrdinarySection(NetworkSection):
         return Handed(network, start, {})
 
 
+class OrdinarySection(TreeSection):
+    """One without neurons."""
+
+    has_neurons: ClassVar[bool] = False
+    reducible: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
+    neurons: ClassVar[int] = 0
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "trained"
+
+
+class NeuronsSection(TreeSection):
+    """One with a first layer of neurons: an array (m, d), or (m, d + 1) with a bias, whose rows see the inputs. The kind
+    says how many `neurons` there are, and whether with a `bias`; `apply` then takes x with the constant feature 1 for it.
+
+    reducible: whether `apply` uses x in products with these rows alone. layered: whether the other arrays are the matrices
+    of the layers above, in order.
+    """
+
+    reducible: ClassVar[bool] = False
+    NEURONS: ClassVar[str] = "hidden"
+
+
 @lru_cache(maxsize=64)
-def _network_of(section: OrdinarySection, init: Shape, features: int, outputs: int) -> Any:
-    """The same object for equal sections, as compiled code is shared by those that use it."""
+def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
+    """The same object for equal sections, as compiled code is shared by those that use it. Its constants are those of
+    seed 0."""
     from .trees import network_of
 
-    tree = section.start(init, partial(stream, 0), features, outputs)
-    degree, units, taken = section.output_degree, section.UNITS, RESERVED | OBSERVABLES.keys()
-    return network_of(section.apply, tree, (features,), name=section.kind, units=units, degree=degree, taken=taken)
+    streams = partial(stream, 0)
+    tree, constants = section.start(_Any(), streams, features, outputs), section.constants(streams, features)
+    function = (lambda params, x: section.apply({**params, **constants}, x)) if constants else section.apply
+    network, _ = network_of(
+        function,
+        tree,
+        (features,),
+        name=section.kind,
+        units=section.UNITS,
+        degree=section.output_degree,
+        neurons=section.NEURONS,
+        bias=section.bias,
+        taken=RESERVED | OBSERVABLES.keys(),
+    )
+    if network.neurons is not None:
+        neurons = replace(network.neurons, reducible=section.reducible, layered=section.layered)
+        # the trace cannot tell cases that its formulas need from kinks
+        network = replace(network, neurons=neurons, smooth=section.formulas.smooth)
+    return replace(network, steepness=section.steepness, balances=section.balances)
+
+
+class _Any(Shape):
+    """Rows that tell what a network's arrays are, and no more."""
+
+    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        return generator.standard_normal(shape)
 
 
 def _drawn(init: Shape, generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:

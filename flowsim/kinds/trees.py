@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
-from .network import UNITS, Leaf, Network
+from .network import UNITS, Leaf, Network, Neurons
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,12 +47,15 @@ def network_of(
     name: str,
     units: str | Mapping[str, str] = "rows",
     degree: float | None = None,
+    neurons: str | None = None,
+    bias: bool = False,
     taken: Collection[str] = (),
 ) -> tuple[Network, tuple[np.ndarray, ...]]:
     """The network of a function and a tree, and the values of its trained arrays: all leaves of floating-point numbers.
 
     units: what the units of its arrays are, a key of UNITS, or one for some of the arrays by name, the others having rows.
-    taken: names that no array may have.
+    neurons: the name of an array whose rows see the inputs and, with a bias, a constant feature after them. taken: names
+    that no array may have.
     Raises UsageError where nothing can be trained, where `units` names what is not there, and where the function's
     outputs have another shape.
     """
@@ -76,14 +79,16 @@ def network_of(
             whole[place] = array
         return jax.tree.unflatten(structure, whole)
 
-    few = jax.ShapeDtypeStruct((2, *input_shape), float)
+    first = None if neurons is None else Neurons(names.index(neurons), bias)
+    few = jax.ShapeDtypeStruct((2, input_shape[0] + 1) if bias else (2, *input_shape), float)
     traced, found = jax.make_jaxpr(lambda trained, x: function(tree(trained), x), return_shape=True)(arrays, few)
     found = getattr(found, "shape", None)
     if found is None or len(found) not in (1, 2) or found[0] != 2:
         wanted = "(n,), or (n, k) of several outputs"
         raise UsageError(f"{name}: gives {_told(found)} for x of shape {(2, *input_shape)}; expected {wanted}")
     count = 1 if len(found) == 1 else found[1]
-    return Network(name, function, leaves, tree, input_shape, count, degree, not KINKS.search(str(traced))), arrays
+    smooth = not KINKS.search(str(traced))
+    return Network(name, function, leaves, tree, input_shape, count, degree, smooth, first), arrays
 
 
 def network_again(
@@ -129,30 +134,35 @@ def _tree_of(arrays: Sequence[tuple[str, Any]]) -> Any:
 
 
 @in_float64
-def outputs_at(network: Network, arrays: Sequence[Any], inputs: Any) -> np.ndarray:
-    """(…, n), or (…, k, n), in NumPy, at many instants: arrays (…, *shape of the leaf)."""
+def outputs_at(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray:
+    """(…, n), or (…, k, n), in NumPy, at many instants: arrays (…, *axes of the leaf), and inputs as `outputs` of the
+    network takes them."""
     lead = np.shape(arrays[0])[: np.ndim(arrays[0]) - len(network.leaves[0].shape)]
     if not lead:
-        return np.asarray(_outputs(network, tuple(arrays), inputs))
-    flat = [np.reshape(array, (-1, *leaf.shape)) for array, leaf in zip(arrays, network.leaves, strict=True)]
-    found = np.array([_outputs(network, instant, inputs) for instant in zip(*flat, strict=True)])
+        return np.asarray(_outputs(network, tuple(arrays), seen))
+    found = np.array([_outputs(network, instant, seen) for instant in zip(*_flat(lead, arrays), strict=True)])
     return found.reshape(*lead, *found.shape[1:])
 
 
 @in_float64
-def gradients_at(network: Network, arrays: Sequence[Any], inputs: Any, pull: Any) -> np.ndarray:
+def gradients_at(network: Network, arrays: Sequence[Any], seen: Any, pull: Any) -> np.ndarray:
     """(…, p): the gradient of sum_i pull_i f(x_i) in all trained arrays in a row, of a network of one output, in NumPy, at
-    many instants: arrays (…, *shape of the leaf), pull (…, n)."""
+    many instants: arrays and inputs as above, pull (…, n)."""
     lead = np.shape(pull)[:-1]
-    flat = [np.reshape(array, (-1, *leaf.shape)) for array, leaf in zip(arrays, network.leaves, strict=True)]
     pulls = np.reshape(pull, (-1, np.shape(pull)[-1]))
-    found = [_gradient(network, instant[:-1], inputs, instant[-1]) for instant in zip(*flat, pulls, strict=True)]
+    instants = zip(*_flat(lead, arrays), pulls, strict=True)
+    found = [_gradient(network, instant[:-1], seen, instant[-1]) for instant in instants]
     return np.array(found).reshape(*lead, -1)
 
 
+def _flat(lead: tuple[int, ...], arrays: Sequence[Any]) -> list[np.ndarray]:
+    """The arrays with the leading axes made one."""
+    return [np.reshape(array, (-1, *np.shape(array)[len(lead) :])) for array in arrays]
+
+
 @partial(jax.jit, static_argnums=0)
-def _gradient(network: Network, arrays: Sequence[Any], inputs: Any, pull: Any) -> Any:
-    pulled = jax.vjp(lambda trained: network.outputs(trained, inputs), tuple(arrays))[1](pull)[0]
+def _gradient(network: Network, arrays: Sequence[Any], seen: Any, pull: Any) -> Any:
+    pulled = jax.vjp(lambda trained: network.outputs(trained, seen), tuple(arrays))[1](pull)[0]
     return jax.numpy.concatenate([array.ravel() for array in pulled])
 
 
@@ -166,13 +176,13 @@ def with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) ->
 @partial(jax.jit, static_argnums=0)
 def _with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
     # each output is of its own input alone, so the gradient of their sum has those of all of them
-    value, pull_back = jax.vjp(lambda x: network.outputs(arrays, x), inputs)
+    value, pull_back = jax.vjp(lambda x: network.of_features(arrays, x), jax.numpy.asarray(inputs))
     return value, pull_back(jax.numpy.ones_like(value))[0]
 
 
 @partial(jax.jit, static_argnums=0)
-def _outputs(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
-    return network.outputs(arrays, inputs)
+def _outputs(network: Network, arrays: Sequence[Any], seen: Any) -> Any:
+    return network.outputs(arrays, seen)
 
 
 def slope_of(function: Callable[[Any, ModuleType], Any], at: Any, xp: ModuleType) -> Any:

@@ -40,7 +40,7 @@ def has_two_layers(setting: Setting) -> bool:
 
 
 def is_ungated(setting: Setting) -> bool:
-    return setting.problem.gates is None
+    return setting.problem.reducible
 
 
 def is_signed(setting: Setting) -> bool:
@@ -51,4 +51,4 @@ def is_signed(setting: Setting) -> bool:
 def is_differentiable(setting: Setting) -> bool:
     """Whether :attr:`Setting.derivatives` exist."""
     problem = setting.problem
-    return problem.network is not None or (problem.gates is None and problem.activation.schedule is None)
+    return problem.network is not None or problem.activation.schedule is None

@@ -41,11 +41,11 @@ class Decomposition:
     @classmethod
     def of(cls, reduced: Reduced) -> Decomposition | None:
         """None where the weights do not determine the coefficients: dependent samples, unknown clusters, or neurons that
-        also move along themselves (pReLU), or that see samples through gates."""
+        also move along themselves (pReLU), or that see more of samples than their products with these."""
         problem, inputs = reduced.problem, reduced.inputs
         activation = problem.activation
         along_samples = activation.degree is None or activation.degree == activation.homogeneity
-        if not along_samples or problem.gates is not None or not len(problem.centers) or not _one_cluster_each(reduced):
+        if not along_samples or not problem.reducible or not len(problem.centers) or not _one_cluster_each(reduced):
             return None
         if len(inputs) > inputs.shape[1]:
             return None

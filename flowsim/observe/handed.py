@@ -22,9 +22,7 @@ def handed(functions: Mapping[str, Callable[[Any], Any]], setting: Setting) -> l
         if name in OBSERVABLES or not name.isidentifier():
             raise UsageError(f"observe: {name!r} is the name of another observable, or none; choose another")
         value = _in_numpy(function)
-        weights, none = setting.problem.weights, np.zeros(0)
-        start = Snapshot(0.0, setting.reduced.direction, none, none, none, upper=weights.upper)
-        first = value(Instant(setting, start))
+        first = value(Instant(setting, Snapshot.first(setting.reduced)))
         if first.dtype != float:
             raise UsageError(f"observe: {name} gives {type(function).__name__} values that are no numbers")
         dims = tuple(f"{name}_{axis}" for axis in range(first.ndim))

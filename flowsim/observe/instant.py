@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import matmul
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
-from ..kinds.layers import forward
+from ..kinds.network import Network
 from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..problem import Problem, Reduced
@@ -87,10 +86,11 @@ class Setting:
     @cached_property
     def derivatives(self) -> Derivatives:
         """Of a network that :func:`flowsim.observe.conditions.is_differentiable` admits"""
-        from ..solve.diffrax.function import function_of  # with JAX, which other observables do without
+        from ..solve.function import network_of  # with JAX, which other observables do without
 
         problem = self.problem
-        return Derivatives(function_of(problem), problem.loss, problem.inputs, problem.targets.T, problem.sample_weight)
+        function = network_of(problem).of_features
+        return Derivatives(function, problem.loss, problem.inputs, problem.targets.T, problem.sample_weight)
 
     @cached_property
     def kernel_samples(self) -> Integers:
@@ -113,16 +113,7 @@ class Setting:
     @cached_property
     def first_kernel(self) -> Floats:
         """The tangent kernel at time 0"""
-        weights = self.problem.weights
-        start = Snapshot(
-            0.0,
-            self.reduced.direction,
-            weights.log_norm,
-            weights.output_sign,
-            weights.output_log,
-            upper=weights.upper,
-        )
-        return Instant(self, start).tangent_kernel
+        return Instant(self, Snapshot.first(self.reduced)).tangent_kernel
 
     @property
     def batch(self) -> int:
@@ -192,15 +183,13 @@ class Instant:
 
     @cached_property
     def _lifted(self) -> tuple[Floats, Floats]:
-        if self.problem.network is not None:
+        if not self.problem.has_neurons:
             raise UsageError("the network has no neurons, but instant.params, the tree of its parameters")
         return self.setting.reduced.lift(self.snapshot.direction)
 
     @property
     def _log_weight(self) -> Floats:
-        """(…, m): log of the factor of each neuron's response in the output; 0 where layers are between the two"""
-        if self.setting.problem.upper:
-            return np.zeros_like(self.snapshot.log_norm)
+        """(…, m): log of the factor of each neuron's response in the output, of two layers"""
         return self.snapshot.output_log + self.setting.problem.activation.homogeneity * self.snapshot.log_norm
 
     @cached_property
@@ -215,9 +204,9 @@ class Instant:
     def _pass(self) -> tuple[Floats, Floats]:
         """(outputs (…, k, n') divided by exp(_log_scale), active_fraction (…, m, K))"""
         problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
-        if problem.network is not None:
-            return self._of_network(reduced.inputs), np.zeros((*np.shape(snapshot.time), 0, len(problem.centers)))
         outputs = np.empty((*snapshot.log_norm.shape[:-1], problem.outputs, len(reduced.targets)))
+        if (network := problem.network) is not None:
+            outputs = self._of_network(network, snapshot.arrays(network), reduced.inputs)
         counts = self.setting.cluster_counts
         active = np.zeros((*snapshot.log_norm.shape, len(counts)))
         for begin in range(0, len(reduced.targets), BLOCK):
@@ -225,7 +214,8 @@ class Instant:
             projection = reduced.projections(snapshot.direction, rows)
             if snapshot.sliding is not None:  # exactly 0, but for rounding
                 projection[snapshot.sliding[..., rows]] = 0.0
-            outputs[..., rows] = self._seen(projection, reduced.inputs[rows])
+            if network is None:
+                outputs[..., rows] = self._of_neurons(projection)
             if active.size:
                 # whole numbers, which add up exactly in any order: a share of 1 is exactly 1
                 active += (projection > 0).astype(float) @ counts[:, rows].T
@@ -236,16 +226,11 @@ class Instant:
         """(…, m): the factor of each neuron's response in the output, divided by exp(_log_scale)"""
         return self.snapshot.output_sign * np.exp(self._log_weight - self._log_scale)
 
-    def _seen(self, projection: Floats, inputs: Floats) -> Floats:
-        """(…, k, n): outputs divided by exp(_log_scale) at inputs (n, d), whose products with the neurons' directions are
-        projection (…, m, n)"""
+    def _of_neurons(self, projection: Floats) -> Floats:
+        """(…, k, n): outputs of two layers divided by exp(_log_scale); projection (…, m, n): products of inputs with
+        the neurons' directions"""
         problem, snapshot = self.setting.problem, self.snapshot
-        if problem.upper:
-            first = np.exp(snapshot.log_norm)[..., None] * projection
-            return np.asarray(forward(first, snapshot.upper, problem.activation, np, matmul)[0])
         response, _ = problem.activation.at(snapshot.time).response(projection, snapshot.log_norm[..., None], np)
-        if problem.gates is not None:
-            response = response * problem.gates.at(inputs).T
         by_output = (*self._weight.shape[:-1], problem.outputs, -1)
         parts = self._weight.reshape(by_output)[..., None, :] @ response.reshape(*by_output, projection.shape[-1])
         return np.asarray(parts[..., 0, :])
@@ -255,13 +240,11 @@ class Instant:
         outputs = representable(outputs, self._log_scale[..., None])
         return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
 
-    def _of_network(self, inputs: Floats) -> Floats:
-        """(…, k, n): outputs of an ordinary network at inputs (n, d)"""
+    def _of_network(self, network: Network, arrays: Sequence[Floats], seen: Floats) -> Floats:
+        """(…, k, n): outputs of an ordinary network"""
         from ..kinds.trees import outputs_at  # with JAX, which other networks do without
 
-        network = self.setting.problem.network
-        assert network is not None
-        found = outputs_at(network, self.snapshot.upper, inputs)
+        found = outputs_at(network, arrays, seen)
         return found if network.count > 1 else found[..., None, :]
 
     @property
@@ -269,8 +252,8 @@ class Instant:
         """Of an ordinary network at a single instant, the tree of its parameters, in NumPy."""
         network = self.setting.problem.network
         if network is None:
-            raise UsageError("the network has neurons, and no tree of parameters")
-        return network.tree(self.snapshot.upper)
+            raise UsageError("the network has two layers of neurons, and no tree of parameters")
+        return network.tree(self.arrays)
 
     def singly(self, value: Callable[[Instant], Any]) -> Floats:
         """``(…, *shape)``: a value at one instant after the other; JAX is in float64 where the network is ordinary."""
@@ -295,13 +278,13 @@ class Instant:
 
     def outputs_at(self, inputs: Floats) -> Floats:
         """(…, k, n): outputs at inputs (n, d)"""
-        if self.setting.problem.network is not None:
-            return self._of_network(inputs)
+        if (network := self.setting.problem.network) is not None:
+            return self._of_network(network, self.arrays, network.seen(inputs))
         direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            outputs[..., rows] = self._seen(direction @ inputs[rows].T + bias[..., None], inputs[rows])
+            outputs[..., rows] = self._of_neurons(direction @ inputs[rows].T + bias[..., None])
         return representable(outputs, self._log_scale[..., None])
 
     @cached_property

@@ -30,9 +30,7 @@ def homogeneity(problem: Problem) -> float | None:
     if problem.network is not None:
         return problem.network.degree
     activation = problem.activation
-    return (
-        None if activation.degree is None or problem.weights.upper else activation.homogeneity + problem.trained_output
-    )
+    return None if activation.degree is None else activation.homogeneity + problem.trained_output
 
 
 def certifiable(problem: Problem) -> bool:
@@ -88,7 +86,7 @@ def certify(
     tail = problem.loss.tail
     assert power is not None
     assert tail is not None
-    log_size = _log_size(snapshot, problem.trained_output)
+    log_size = _log_size(snapshot, problem)
     scaled = reduced.targets * outputs
     smallest = scaled.min(axis=-1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -116,12 +114,12 @@ def certify(
     )
 
 
-def _log_size(snapshot: Snapshot, trained_output: bool) -> Floats:
+def _log_size(snapshot: Snapshot, problem: Problem) -> Floats:
     """(…): log |theta|"""
-    if snapshot.upper:
+    if problem.network is not None:
         with np.errstate(divide="ignore"):
-            return np.log(np.linalg.norm(_flat(snapshot), axis=-1))
-    parts = [snapshot.log_norm, snapshot.output_log] if trained_output else [snapshot.log_norm]
+            return np.log(np.linalg.norm(_flat(problem.network, snapshot), axis=-1))
+    parts = [snapshot.log_norm, snapshot.output_log] if problem.trained_output else [snapshot.log_norm]
     return np.asarray(0.5 * logsumexp(2 * np.concatenate(parts, axis=-1), axis=-1))
 
 
@@ -172,16 +170,16 @@ def _against_gradient_of(
     """The same of an ordinary network."""
     from ..kinds.trees import gradients_at  # with JAX, which other networks do without
 
-    gradient = gradients_at(network, snapshot.upper, reduced.inputs, weight * reduced.targets)
-    theta, size = _flat(snapshot), np.linalg.norm(gradient, axis=-1)
+    gradient = gradients_at(network, snapshot.arrays(network), reduced.inputs, weight * reduced.targets)
+    theta, size = _flat(network, snapshot), np.linalg.norm(gradient, axis=-1)
     gradient, theta = gradient / size[..., None], theta / np.linalg.norm(theta, axis=-1, keepdims=True)
     return np.linalg.norm(theta - gradient, axis=-1), (theta * gradient).sum(axis=-1), np.log(size)
 
 
-def _flat(snapshot: Snapshot) -> Floats:
+def _flat(network: Network, snapshot: Snapshot) -> Floats:
     """(…, p): all trained arrays in a row"""
     lead = np.shape(snapshot.time)
-    return np.concatenate([array.reshape(*lead, -1) for array in snapshot.upper], axis=-1)
+    return np.concatenate([array.reshape(*lead, -1) for array in snapshot.arrays(network)], axis=-1)
 
 
 def _forces(reduced: Reduced, snapshot: Snapshot, weight: Floats, block: int) -> tuple[Floats, Floats]:

@@ -39,7 +39,7 @@ class Observable:
 
     def exists(self, setting: Setting) -> bool:
         """Whether a problem has it."""
-        return (self.any_network or setting.problem.network is None) and self.applies(setting)
+        return (self.any_network or setting.problem.has_neurons) and self.applies(setting)
 
 
 #: name -> Observable

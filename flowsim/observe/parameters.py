@@ -1,4 +1,4 @@
-"""What is trained, as named arrays: the leaves of a tree, or the neurons' rows and what is above them."""
+"""What is trained, as named arrays: the leaves of a tree, or the rows of two layers' neurons and their output weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ..arrays import Floats
 from ..problem import Problem, Reduced
 from ..solve import Snapshot
 
-#: The rows of the first layer, bias entries in a last column; the output weights; the matrices of the layers above.
-HIDDEN, OUTPUT, LAYER = "hidden", "output", "layer_{}"
+#: The rows of two layers' neurons, bias entries in a last column, and the output weights.
+HIDDEN, OUTPUT = "hidden", "output"
 #: Norms are no smaller than this, so that no entry of a row is lost that matters: JAX takes subnormal numbers for 0.
 SMALLEST = 1e-302
 
@@ -21,10 +21,6 @@ def leaves(problem: Problem) -> dict[str, tuple[int, ...]]:
     if problem.network is not None:
         return {leaf.name: leaf.shape for leaf in problem.network.leaves}
     rows = problem.weights.direction.shape
-    if problem.upper:
-        return {HIDDEN: rows} | {
-            LAYER.format(layer): matrix.shape for layer, matrix in enumerate(problem.upper, start=2)
-        }
     return {HIDDEN: rows} | ({OUTPUT: rows[:1]} if problem.trained_output else {})
 
 
@@ -42,12 +38,14 @@ def arrays(reduced: Reduced, snapshot: Snapshot) -> tuple[Floats, ...]:
     """The same arrays at an instant, or at many, in the original features. Neurons too small for a float
     have the norm SMALLEST."""
     problem = reduced.problem
-    if problem.network is not None:
-        return snapshot.upper
+    if not problem.has_neurons:
+        return snapshot.leaves
     direction, bias = reduced.lift(snapshot.direction)
     if problem.bias:
         direction = np.concatenate([direction, bias[..., None]], axis=-1)
     hidden = np.maximum(np.exp(snapshot.log_norm), SMALLEST)[..., None] * direction
-    if problem.upper or not problem.trained_output:
-        return hidden, *snapshot.upper
+    if problem.network is not None:
+        return problem.network.together(hidden, snapshot.leaves)
+    if not problem.trained_output:
+        return (hidden,)
     return hidden, snapshot.output_sign * np.maximum(np.exp(snapshot.output_log), SMALLEST)

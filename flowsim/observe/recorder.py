@@ -1,16 +1,16 @@
-"""Kept instants, as one growing list of arrays per variable."""
+"""What is kept of a run, and the kept instants themselves, in growing lists of arrays."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats
 from ..errors import UsageError
 from ..kinds.stop import Watched
 from ..scenario import Scenario
@@ -20,6 +20,7 @@ from .handed import handed
 from .instant import Instant, Setting
 from .observable import OBSERVABLES, SIZES, Observable
 from .stops import met
+from .trajectory import Trajectory
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000
@@ -102,7 +103,7 @@ class Selection:
         )
         # the members of an ensemble are kept where they stop, too
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
-        weights = (setting.problem.hidden_direction, *setting.problem.upper)
+        weights = (setting.problem.hidden_direction, *setting.problem.leaves)
         kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
         kept *= members
         if 8 * kept > MEMORY_LIMIT:
@@ -123,13 +124,6 @@ class Selection:
                 name, seen = name + QUANTILE_SUFFIX, _quantiles(seen, setting)
             values[name] = seen
         return values
-
-    def observe_all(self, setting: Setting, snapshots: Snapshot) -> Iterator[tuple[slice, dict[str, Floats]]]:
-        """The same of as many instants as there are, in batches: (which of them, their values)."""
-        count = len(snapshots.time)
-        for begin in range(0, count, setting.batch):
-            part = slice(begin, min(begin + setting.batch, count))
-            yield part, self.observe(Instant(setting, snapshots[part]))
 
 
 def _absence(name: str, applicable: Iterable[str]) -> str:
@@ -202,67 +196,10 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
     return (sizes["cluster"], len(QUANTILES)) if sizes["cluster"] else (len(QUANTILES),)
 
 
-@dataclass(frozen=True)
-class Trajectory:
-    """What was kept. time, and where the loss clock ran log10_time (T,); variables: name -> (T, …); numerics: name -> (T,);
-    kept_weights (S,): indices into time; direction (S, m, d) and bias (S, m): the weights at those instants, divided by
-    exp(log_norm); upper: those of the layers above the first, (S, m_l, m_(l-1)) with biases in a last column, of a network
-    of any depth."""
-
-    time: Floats
-    variables: dict[str, Floats]
-    numerics: dict[str, Floats]
-    kept_weights: Integers
-    direction: Floats
-    bias: Floats
-    upper: tuple[Floats, ...] = ()
-    log10_time: Floats | None = None
-
-    def __add__(self, later: Trajectory) -> Trajectory:
-        """With what followed, whose first instant is the last one of this."""
-        after = later.kept_weights > 0
-        return Trajectory(
-            time=np.concatenate([self.time, later.time[1:]]),
-            variables={
-                name: np.concatenate([kept, later.variables[name][1:]]) for name, kept in self.variables.items()
-            },
-            numerics={name: np.concatenate([kept, later.numerics[name][1:]]) for name, kept in self.numerics.items()},
-            kept_weights=np.concatenate([self.kept_weights, later.kept_weights[after] + len(self.time) - 1]),
-            direction=np.concatenate([self.direction, later.direction[after]]),
-            bias=np.concatenate([self.bias, later.bias[after]]),
-            upper=tuple(
-                np.concatenate([kept, more[after]]) for kept, more in zip(self.upper, later.upper, strict=True)
-            ),
-            log10_time=_joined(self.log10_time, later.log10_time),
-        )
-
-    def parted(self, instants: int) -> tuple[Trajectory, Trajectory]:
-        """The inverse of adding, where the first part has so many instants."""
-        first, rest = slice(None, instants), slice(instants - 1, None)
-        weights = self.kept_weights
-        return self._part(first, weights < instants, 0), self._part(rest, weights >= instants - 1, instants - 1)
-
-    def _part(self, instants: slice, weights: Any, begin: int) -> Trajectory:
-        return Trajectory(
-            time=self.time[instants],
-            variables={name: values[instants] for name, values in self.variables.items()},
-            numerics={name: values[instants] for name, values in self.numerics.items()},
-            kept_weights=self.kept_weights[weights] - begin,
-            direction=self.direction[weights],
-            bias=self.bias[weights],
-            upper=tuple(layer[weights] for layer in self.upper),
-            log10_time=None if self.log10_time is None else self.log10_time[instants],
-        )
-
-
-def _joined(first: Floats | None, later: Floats | None) -> Floats | None:
-    return None if first is None or later is None else np.concatenate([first, later[1:]])
-
-
 @dataclass
 class Recorder:
-    """Implements the drive's recording. Kept instants are observed together, in one pass over the data, as soon as they are
-    asked about or there are as many as `Setting.batch`.
+    """Where kept instants go: they are observed in batches, each in one pass over the data, and no later than something is
+    asked about them.
 
     origin, before: time of the whole run and counts of the solver at time 0 of what is recorded.
     """
@@ -272,46 +209,52 @@ class Recorder:
     selection: Selection
     origin: float = 0.0
     before: Mapping[str, int] = field(default_factory=dict)
-    _times: list[float] = field(default_factory=list)
-    _last: float = math.nan
-    _log10_times: list[float] = field(default_factory=list)
+    _waiting: list[tuple[Snapshot, Report]] = field(default_factory=list)  # kept, but not observed yet
+    _instants: int = 0  # that are observed
+    # parts of a trajectory
+    _times: list[Floats] = field(default_factory=list)
+    _log10_times: list[Floats] = field(default_factory=list)
     _variables: dict[str, list[Floats]] = field(default_factory=dict)
-    _numerics: dict[str, list[float]] = field(default_factory=dict)
-    _weights: list[tuple[Floats, ...] | None] = field(default_factory=list)
-    _waiting: list[Snapshot] = field(default_factory=list)  # the latest, which are still to be observed
-    _latest: Snapshot | None = None
+    _numerics: dict[str, list[Floats]] = field(default_factory=dict)
+    _weights: dict[int, tuple[Floats, ...]] = field(default_factory=dict)  # index of the instant -> what is held there
+    _last: tuple[float, float] = (math.nan, math.nan)  # time, and log10 of it where that is kept, of the latest
+    _latest: Instant | None = None  # the last batch
     _met: str = ""
     _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
 
     @property
+    def stop_time(self) -> float:
+        """Time of the whole run at the latest kept instant; nan before the first."""
+        return self.origin + self._last[0]
+
+    @property
     def last_time(self) -> float:
-        return self._log10_times[-1] if self._log10_times else self._last
+        """Time of the latest kept instant since time 0 of what is recorded, or log10 of it where that is kept; nan before
+        the first."""
+        return self._last[1]
 
     @property
     def phase(self) -> str:
         """The phase that the latest kept instant is in, for a reader's orientation."""
+        self._observe()
         if self._latest is None:
             return "start"
-        start, now = self.setting.problem.weights.log_norm, self._latest.log_norm
+        start, now = self.setting.problem.weights.log_norm, self._latest.snapshot.log_norm[-1]
         if np.logaddexp.reduce(2 * now) < np.logaddexp.reduce(2 * start) + math.log(GROWN):
             return "alignment"
-        self._observe()
         first, latest = self._log_losses
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
     def met(self) -> str:
         """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
-        if self._watched:
-            self._observe()
         return self._met
 
     @property
     def separated(self) -> bool:
         """Whether all samples were on their own side at the latest kept instant."""
-        if self._latest is None:
-            return False
-        return bool((Instant(self.setting, Snapshot.stack([self._latest])).margin > 0).all())
+        self._observe()
+        return self._latest is not None and bool((self._latest.margin[-1] > 0).all())
 
     @property
     def log_loss(self) -> float:
@@ -320,33 +263,47 @@ class Recorder:
         return self._log_losses[1]
 
     def keep(self, snapshot: Snapshot, report: Report) -> None:
-        self._last = float(snapshot.time)
-        snapshot = replace(snapshot, time=self.origin + self._last)
-        for name in NUMERICS:
-            self._numerics.setdefault(name, []).append(getattr(report, name) + self.before.get(name, 0))
-        due = len(self._times) % self._stride == 0
-        self._weights.append(self._lifted(snapshot) if due else None)
-        self._times.append(float(snapshot.time))
-        if snapshot.log10_time is not None:
-            self._log10_times.append(float(snapshot.log10_time))
-        self._latest = snapshot
-        self._waiting.append(snapshot)
+        self._waiting.append((snapshot, report))
+        self._last = _times(snapshot)
         if self._watched or len(self._waiting) >= self._batch:
             self._observe()
 
+    def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
+        """Keep many instants; numerics: name of NUMERICS -> what a report says there, (T,)."""
+        self._observe()
+        for begin in range(0, len(snapshots.time), self._batch):
+            part = slice(begin, begin + self._batch)
+            self._take(snapshots[part], {name: values[part] for name, values in numerics.items()})
+        self._last = _times(snapshots[-1])
+
     def _observe(self) -> None:
-        """Observe what waits."""
         if not self._waiting:
             return
-        instant = Instant(self.setting, Snapshot.stack(self._waiting))
+        snapshots, reports = zip(*self._waiting, strict=True)
         self._waiting = []
-        log_loss = instant.log_loss.tolist()
-        first = log_loss[0] if math.isnan(self._log_losses[0]) else self._log_losses[0]
-        self._log_losses = first, log_loss[-1]
+        numerics = {name: np.array([getattr(report, name) for report in reports]) for name in NUMERICS}
+        self._take(Snapshot.stack(snapshots), numerics)
+
+    def _take(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
+        """Observe a batch."""
+        snapshots = replace(snapshots, time=self.origin + snapshots.time)
+        instant = self._latest = Instant(self.setting, snapshots)
+        first, log_loss = self._log_losses[0], instant.log_loss.tolist()
+        self._log_losses = log_loss[0] if math.isnan(first) else first, log_loss[-1]
+        self._met = met(self.scenario.flow.until, instant)
         for name, values in self.selection.observe(instant).items():
-            self._variables.setdefault(name, []).extend(values)
-        if self._watched:
-            self._met = met(self.scenario.flow.until, instant)
+            self._variables.setdefault(name, []).append(values)
+        for name in NUMERICS:
+            self._numerics.setdefault(name, []).append(numerics[name] + self.before.get(name, 0))
+        self._times.append(snapshots.time)
+        if snapshots.log10_time is not None:
+            self._log10_times.append(snapshots.log10_time)
+        stride, begin = self._stride, self._instants
+        self._instants += len(snapshots.time)
+        due = range(-begin % stride, len(snapshots.time), stride)
+        if due:
+            held = zip(*self._lifted(snapshots[np.array(due)]), strict=True)
+            self._weights |= {begin + index: weights for index, weights in zip(due, held, strict=True)}
 
     @cached_property
     def _watched(self) -> bool:
@@ -363,17 +320,13 @@ class Recorder:
         return _stride(self.scenario)
 
     def thin(self) -> None:
+        """Drop every other kept instant, the second first."""
         self._observe()
-        kept: list[list[Any]] = [
-            self._times,
-            self._log10_times,
-            self._weights,
-            *self._variables.values(),
-            *self._numerics.values(),
-        ]
-        for values in kept:
-            del values[1::2]
-        self._weights = [weights if index % self._stride == 0 else None for index, weights in enumerate(self._weights)]
+        for parts in (self._times, self._log10_times, *self._variables.values(), *self._numerics.values()):
+            parts[:] = [np.concatenate(parts)[::2]] if parts else []
+        self._instants = -(-self._instants // 2)
+        stride = 2 * self._stride
+        self._weights = {index // 2: weights for index, weights in self._weights.items() if index % stride == 0}
 
     def trajectory(self, complete: bool) -> Trajectory:
         """Everything kept so far, as arrays.
@@ -381,49 +334,56 @@ class Recorder:
         An incomplete run gives all weights that are held, so that a resumed one has the same to choose from.
         """
         self._observe()
-        wanted = len(self._times) if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
-        held = dict(enumerate(self._weights))
-        if self._latest is not None and held[len(held) - 1] is None:
-            held[len(held) - 1] = self._lifted(self._latest)
-        indices = [index for index, weights in held.items() if weights is not None] if wanted else []
+        wanted = self._instants if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
+        held, last = dict(self._weights), self._instants - 1
+        if self._latest is not None and last not in held:
+            held[last] = tuple(array[0] for array in self._lifted(self._latest.snapshot[-1:]))
+        indices = sorted(held) if wanted else []
         if complete:
             indices = _evenly(indices, wanted)
-        weights = [kept for index in indices if (kept := held[index]) is not None]
+        weights = [held[index] for index in indices]
         neurons, features = self.setting.problem.hidden_direction.shape
         return Trajectory(
-            time=np.array(self._times),
-            log10_time=np.array(self._log10_times) if self._log10_times else None,
-            variables={name: np.array(values) for name, values in self._variables.items()},
-            numerics={name: np.array(values) for name, values in self._numerics.items()},
+            time=np.concatenate(self._times),
+            log10_time=np.concatenate(self._log10_times) if self._log10_times else None,
+            variables={name: np.concatenate(values) for name, values in self._variables.items()},
+            numerics={name: np.concatenate(values) for name, values in self._numerics.items()},
             kept_weights=np.array(indices, dtype=np.int64),
             direction=np.array([direction for direction, *_ in weights]).reshape(len(weights), neurons, features),
             bias=np.array([bias for _, bias, *_ in weights]).reshape(len(weights), neurons),
-            upper=tuple(
+            leaves=tuple(
                 np.array([layers[2 + place] for layers in weights]).reshape(len(weights), *matrix.shape)
-                for place, matrix in enumerate(self.setting.problem.upper)
+                for place, matrix in enumerate(self.setting.problem.leaves)
             ),
         )
 
-    def _lifted(self, snapshot: Snapshot) -> tuple[Floats, ...]:
-        """(direction, bias, layers above the first …) in the original features"""
-        return (*self.setting.reduced.lift(snapshot.direction), *snapshot.upper)
+    def _lifted(self, snapshots: Snapshot) -> tuple[Floats, ...]:
+        """(directions, biases, layers above the first …) in the original features"""
+        return (*self.setting.reduced.lift(snapshots.direction), *snapshots.leaves)
 
     def restore(self, kept: Trajectory, drop_last: bool) -> None:
         """Go on from an earlier run's trajectory, its last instant left out where that was not one of the schedule's."""
-        end = len(kept.time) - drop_last
-        self._times = list(kept.time[:end])
-        self._last = self._times[-1] - self.origin if end else math.nan
-        self._log10_times = list(kept.log10_time[:end]) if kept.log10_time is not None else []
-        self._variables = {name: list(values[:end]) for name, values in kept.variables.items()}
-        self._numerics = {name: list(values[:end]) for name, values in kept.numerics.items()}
-        self._weights = [None] * end
+        end = self._instants = len(kept.time) - drop_last
+        self._times = [kept.time[:end]]
+        self._log10_times = [kept.log10_time[:end]] if kept.log10_time is not None else []
+        time = float(kept.time[end - 1]) - self.origin
+        self._last = time, time if kept.log10_time is None else float(kept.log10_time[end - 1])
+        self._variables = {name: [values[:end]] for name, values in kept.variables.items()}
+        self._numerics = {name: [values[:end]] for name, values in kept.numerics.items()}
         # without neurons a result has no directions
         shape = (len(kept.kept_weights), *self.setting.problem.hidden_direction.shape)
-        direction = kept.direction.reshape(shape)
-        for place, index in enumerate(kept.kept_weights):
-            if index < end and index % self._stride == 0:
-                layers = (layer[place] for layer in kept.upper)
-                self._weights[index] = (direction[place], kept.bias[place], *layers)
+        held = zip(kept.direction.reshape(shape), kept.bias, *kept.leaves, strict=True)
+        self._weights = {
+            index: weights
+            for index, weights in zip(kept.kept_weights.tolist(), held, strict=True)
+            if index < end and index % self._stride == 0
+        }
+
+
+def _times(snapshot: Snapshot) -> tuple[float, float]:
+    """Of a single instant: time, and log10 of it where that is kept, else the time again."""
+    time = float(snapshot.time)
+    return time, time if snapshot.log10_time is None else float(snapshot.log10_time)
 
 
 def _quantiles(values: Floats, setting: Setting) -> Floats:

@@ -55,9 +55,9 @@ def _sizes(scenario: Scenario, init: Weights) -> dict[str, Any]:
     model, said = scenario.model, scenario.said().get("model", {})
     neurons = len(init.log_norm)
     found: dict[str, Any] = {}
-    if model.hidden_widths:
+    if model.layered:
         if not {"width", "widths", "depth"} & said.keys():
-            found["model.widths"] = [neurons, *(len(matrix) for matrix in init.upper[:-1])]
+            found["model.widths"] = [neurons, *(len(matrix) for matrix in init.leaves[:-1])]
     elif hasattr(model, "width"):
         if "width" not in said:
             found["model.width"] = neurons

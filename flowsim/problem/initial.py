@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import Issue, ScenarioError
 from ..kinds.inits import Shape
+from ..kinds.network import Handed, Network
 from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..scenario import Scenario, referenced_files
@@ -16,11 +15,17 @@ from ..scenario.files import UNNAMED
 from .weights import Weights, read_weights
 
 
-def draw(scenario: Scenario, samples: Samples) -> Weights:
-    """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others."""
+def draw(scenario: Scenario, samples: Samples, handed: Handed | None) -> Weights:
+    """Initial weights; a neuron's bias is one more entry of its weight vector, drawn and normalised with the others.
+
+    handed: an ordinary network, which draws its own.
+    """
     model, init, seed = scenario.model, scenario.init, scenario.single_seed
-    if not isinstance(init, Shape):
-        return _given(scenario, samples)
+    if model.has_neurons and not isinstance(init, Shape):
+        return _given(scenario, samples, None if handed is None else handed.network)
+    if handed is not None:
+        return Weights.of_network(handed.network, handed.start(seed))
+    assert isinstance(init, Shape), "rules refuse other starts"
     neurons = model.neurons
     shape = init.rows(stream(seed, "initialisation"), (neurons, samples.inputs.shape[1] + model.bias))
     sign = _signs(scenario, init, samples)
@@ -29,9 +34,6 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     shape = shape[twin]
     norm = np.linalg.norm(shape, axis=1)
     log_norm = np.log(init.scale) + np.log(norm)
-    if model.hidden_widths:
-        upper = _upper(scenario, init, samples)
-        return Weights.exactly(shape / norm[:, None], log_norm, sign, np.full(neurons, -np.inf), upper, bias=model.bias)
     if model.output_weight is not None:
         output_log = np.full(neurons, np.log(model.output_weight))
     elif init.balanced:
@@ -44,7 +46,7 @@ def draw(scenario: Scenario, samples: Samples) -> Weights:
     return Weights.exactly(shape / norm[:, None], log_norm, sign, output_log, bias=model.bias)
 
 
-def _given(scenario: Scenario, samples: Samples) -> Weights:
+def _given(scenario: Scenario, samples: Samples, network: Network | None) -> Weights:
     """Those that the scenario has with it, or else of the file that it names."""
     arrays, outputs = scenario.arrays("init"), _outputs(scenario, samples)
     in_memory = arrays is not None and not scenario.init.file
@@ -55,7 +57,7 @@ def _given(scenario: Scenario, samples: Samples) -> Weights:
             weights = read_weights(files["init.path"])
         else:
             raise scenario.error(("init.path", UNNAMED["init"]))
-        return weights.fitted(scenario.model, samples.inputs.shape[1], outputs)
+        return weights.fitted(scenario.model, network, samples.inputs.shape[1], outputs)
     except ValueError as error:
         where = ("", "Weights") if in_memory else ("init.path", scenario.error(("init.path", "")).issues[0].place)
         raise ScenarioError([Issue(where[0], line, where[1]) for line in str(error).splitlines()]) from None
@@ -66,10 +68,8 @@ def _outputs(scenario: Scenario, samples: Samples) -> int:
 
 
 def _signs(scenario: Scenario, init: Shape, samples: Samples) -> Floats:
-    """(m,): sign of each neuron's output weight; 0 in a network of several layers, where it has none of its own"""
+    """(m,): sign of each neuron's output weight"""
     model, neurons = scenario.model, scenario.model.neurons
-    if model.hidden_widths:
-        return np.zeros(neurons)
     signs = init.signs or ("positive" if scenario.loss.formulas.classes else "random")
     if signs == "positive" or not model.own_outputs:
         return np.ones(neurons)
@@ -91,14 +91,3 @@ def _twins(scenario: Scenario, init: Shape, samples: Samples) -> Integers:
         wrong = f'"antisymmetric" needs an even number of neurons for each output; there are {of_output}'
         raise scenario.error(("init.signs", wrong))
     return neurons - of_output // 2 * (neurons % of_output >= of_output // 2)
-
-
-def _upper(scenario: Scenario, init: Shape, samples: Samples) -> tuple[Floats, ...]:
-    """The layers above the first, of the same shape and scale as that."""
-    model = scenario.model
-    widths = (*model.hidden_widths, _outputs(scenario, samples))
-    layers = []
-    for layer, (below, here) in enumerate(pairwise(widths), start=2):
-        generator = stream(scenario.single_seed, f"initialisation.layer_{layer}")
-        layers.append(init.scale * init.rows(generator, (here, below + model.bias)))
-    return tuple(layers)

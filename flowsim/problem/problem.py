@@ -8,10 +8,9 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..kinds.activations import Activation
-from ..kinds.gates import Gates
 from ..kinds.in_memory import Data
 from ..kinds.losses import Loss
-from ..kinds.network import Handed, Network
+from ..kinds.network import Network
 from ..kinds.networks import NetworkSection
 from ..kinds.samples import Samples
 from ..machine import memory
@@ -40,12 +39,11 @@ class Problem:
     trained_output: bool  # true also where there are layers above the first
     square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
     cubic_decay: float = 0.0
-    gates: Gates | None = None  # what neurons' responses are multiplied with, of `ntk_features`
-    network: Network | None = None  # an ordinary one, which has no neurons; its trained arrays are `upper`
+    network: Network | None = None  # an ordinary one; of two layers of neurons None
 
     def __repr__(self) -> str:
         samples, features = self.inputs.shape
-        if self.network is not None:
+        if self.network is not None and not self.has_neurons:
             entries = sum(leaf.size for leaf in self.network.leaves)
             return f"Problem: {samples} samples, {features} features, {self.network.name} of {entries} weights"
         sizes = (
@@ -125,21 +123,41 @@ class Problem:
         return self.weights.output_sign * np.exp(self.weights.output_log)
 
     @property
-    def upper(self) -> tuple[Floats, ...]:
-        """Of a network of any depth (`mlp`), W_l(0) of the layers above the first, (m_l, m_(l-1)), biases in a last column;
-        of an ordinary network all its trained arrays; () of two-layer networks."""
-        return self.weights.upper
+    def leaves(self) -> tuple[Floats, ...]:
+        """Of an ordinary network, the trained arrays at time 0 whose rows are no neurons; of one of any depth (`mlp`), W_l
+        of the layers above the first, (m_l, m_(l-1)), biases in a last column."""
+        return self.weights.leaves
 
     @property
     def two_layers(self) -> bool:
         """Whether the output is a sum over neurons, each a function of its own trained weights times an output weight."""
-        return not self.upper and self.gates is None
+        return self.network is None
+
+    @property
+    def has_neurons(self) -> bool:
+        """Whether there is a first layer of neurons."""
+        return self.network is None or self.network.neurons is not None
+
+    @property
+    def reducible(self) -> bool:
+        """Whether inputs are seen by neurons alone, and by their products with these."""
+        return self.network is None or (self.network.neurons is not None and self.network.neurons.reducible)
+
+    @property
+    def layered(self) -> bool:
+        """Whether `leaves` are the matrices of layers above the neurons."""
+        return self.network is not None and self.network.neurons is not None and self.network.neurons.layered
 
     @property
     def uncompiled(self) -> str:
         """What of the formulas compiled code does not have: the activation's or the loss's name, or ""."""
         lacking = [one.name for one in (self.activation, self.loss) if one.kernel is None]
         return " and ".join(lacking)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there is compiled code for all of its formulas."""
+        return self.two_layers and not self.uncompiled
 
     @property
     def outputs(self) -> int:
@@ -169,7 +187,7 @@ class Problem:
     def balanced(self) -> bool:
         """Whether |v_j| = |w_j| holds at the start and is conserved by the flow."""
         conserved = (
-            not self.upper
+            self.two_layers
             and not self.regularized
             and self.trained_output
             and self.activation.homogeneity == 1
@@ -211,7 +229,7 @@ def build(
     per_sample = {"mean": 1 / count, "sum": 1.0, "per_cluster": max(len(samples.centers), 1) / count}
     return Problem(
         samples=samples,
-        weights=draw(scenario, samples) if handed is None else _start(scenario, handed, samples),
+        weights=draw(scenario, samples, handed),
         activation=model.formulas,
         loss=loss,
         sample_weight=np.full(count, per_sample[scenario.loss.reduction]),
@@ -219,14 +237,8 @@ def build(
         trained_output=model.output == "trained",
         square_decay=scenario.loss.regularizer.square,
         cubic_decay=scenario.loss.regularizer.cubic,
-        gates=model.draw_gates(samples.inputs.shape[1], scenario.single_seed),
         network=None if handed is None else handed.network,
     )
-
-
-def _start(scenario: Scenario, handed: Handed, samples: Samples) -> Weights:
-    """The trained arrays of an ordinary network at time 0."""
-    return Weights.of_tree(samples.inputs.shape[1], handed.start(scenario.single_seed))
 
 
 def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss: Loss) -> None:

@@ -51,9 +51,8 @@ class Reduced:
     @property
     def operations(self) -> int:
         """Floating-point operations of the matrix products of a field evaluation."""
-        upper = 6 * len(self.inputs) * sum(matrix.size for matrix in self.problem.upper)
-        products = 4 if self.problem.gates is None else 6
-        return products * self.inputs.size * len(self.direction) + upper
+        leaves = 6 * len(self.inputs) * sum(leaf.size for leaf in self.problem.leaves)
+        return 4 * self.inputs.size * len(self.direction) + leaves
 
     def lift(self, direction: Floats) -> tuple[Floats, Floats]:
         """(…, m, r) coordinates -> weights (…, m, d) and bias entries (…, m) in the same normalisation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..errors import UsageError
 from ..kinds.files import UNREADABLE, first_line, numbers
+from ..kinds.network import Network
 from ..kinds.networks import NetworkSection
 
 #: Of a network of any depth, the layers above the first: layer_2_weight, layer_2_bias and so on.
@@ -34,17 +36,17 @@ class Weights:
     """Weights that a flow starts from: ``Weights(hidden, output)`` for numbers, ``Weights.of_logs`` for tiny ones.
 
     direction (m, d), (m, d + 1) with a bias: unit rows, the bias entry last. log_norm (m,): log of the rows' norms.
-    output_sign (m,): +1/-1. output_log (m,): log|v_j|. upper: of a network of any depth, the matrices of the layers above
-    the first, the bias the last column; its neurons have no output weight of their own, which is kept as sign 0 and log
-    -inf. bias: whether there are biases. outputs: how many the network has, each of which has as many of its neurons, in
-    order.
+    output_sign (m,): +1/-1. output_log (m,): log|v_j|. leaves: of an ordinary network, the arrays whose rows are no
+    neurons, of one of any depth the matrices of the layers above the first, the bias the last column; its neurons have no
+    output weight of their own, which is kept as sign 0 and log -inf. bias: whether there are biases. outputs: how many the
+    network has, each of which has as many of its neurons, in order.
     """
 
     direction: Floats
     log_norm: Floats
     output_sign: Floats
     output_log: Floats
-    upper: tuple[Floats, ...] = ()
+    leaves: tuple[Floats, ...] = ()
     bias: bool = False
     outputs: int = 1
 
@@ -103,36 +105,40 @@ class Weights:
         log_norm: Floats,
         output_sign: Floats,
         output_log: Floats,
-        upper: tuple[Floats, ...] = (),
+        leaves: tuple[Floats, ...] = (),
         *,
         bias: bool,
     ) -> Self:
         """These fields as they are."""
         weights = cls.__new__(cls)
-        weights._set(direction, log_norm, output_sign, output_log, upper, bias)
+        weights._set(direction, log_norm, output_sign, output_log, leaves, bias)
         return weights
 
     @classmethod
-    def of_tree(cls, features: int, arrays: Sequence[Floats]) -> Self:
-        """Of a network without neurons: its trained arrays are `upper`."""
-        none = np.zeros(0)
-        return cls.exactly(np.zeros((0, features)), none, none, none, tuple(arrays), bias=False)
+    def of_network(cls, network: Network, arrays: Sequence[Floats]) -> Self:
+        """Of all trained arrays of an ordinary network."""
+        rows, others = network.apart(arrays)
+        direction, log_norm = np.zeros((0, math.prod(network.input_shape))), np.zeros(0)
+        if rows is not None:
+            direction, log_norm = polar_rows(rows)
+        none, bias = np.zeros(len(log_norm)), network.neurons is not None and network.neurons.bias
+        return cls.exactly(direction, log_norm, none, none - np.inf, others, bias=bias)
 
     def of_outputs(self, outputs: int) -> Self:
         """The same of a network with so many outputs."""
-        layers = (self.direction, self.log_norm, self.output_sign, self.output_log, self.upper)
+        layers = (self.direction, self.log_norm, self.output_sign, self.output_log, self.leaves)
         weights = self.exactly(*layers, bias=self.bias)
         object.__setattr__(weights, "outputs", outputs)
         return weights
 
     def _set(self, *values: Any) -> None:
-        names = ("direction", "log_norm", "output_sign", "output_log", "upper", "bias")
+        names = ("direction", "log_norm", "output_sign", "output_log", "leaves", "bias")
         for name, value in zip(names, values, strict=True):
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         neurons, inputs = self.hidden.shape
-        layers = "".join(f", layer {layer} of {len(matrix)}" for layer, matrix in enumerate(self.upper, start=2))
+        layers = "".join(f", layer {layer} of {len(matrix)}" for layer, matrix in enumerate(self.leaves, start=2))
         return f"Weights: {neurons} neurons, {inputs} features{layers}{', with biases' if self.bias else ''}"
 
     @property
@@ -167,7 +173,7 @@ class Weights:
             found["hidden_bias_direction"] = self.direction[:, -1]
         if self.has_output:
             found |= {"output_sign": self.output_sign, "output_log": self.output_log}
-        for layer, matrix in enumerate(self.upper, start=2):
+        for layer, matrix in enumerate(self.leaves, start=2):
             found[LAYER_WEIGHT.format(layer)] = matrix[:, :-1] if self.bias else matrix
             if self.bias:
                 found[LAYER_BIAS.format(layer)] = matrix[:, -1]
@@ -267,43 +273,44 @@ class Weights:
             matrix = np.zeros((self.outputs, neurons))
             matrix[np.arange(neurons) * self.outputs // neurons, np.arange(neurons)] = self.output
             state["2.weight"] = matrix
-        for layer, matrix in enumerate(self.upper, start=1):
+        for layer, matrix in enumerate(self.leaves, start=1):
             state[f"{2 * layer}.weight"] = matrix[:, :-1] if self.bias else matrix
             if self.bias:
                 state[f"{2 * layer}.bias"] = matrix[:, -1]
         return {name: torch.from_numpy(np.array(array)) for name, array in state.items()}
 
-    def fitted(self, model: NetworkSection, features: int, outputs: int) -> Weights:
-        """As a network of this kind has them: the same numbers, the output's where that kind has it.
+    def fitted(self, model: NetworkSection, network: Network | None, features: int, outputs: int) -> Weights:
+        """As a network of this kind has them: the same numbers, the output's where that kind has it. network: where it is
+        an ordinary one.
 
         Raises ValueError with what is wrong, one line for each.
         """
         found = self
-        if model.hidden_widths and not self.upper and self.has_output:
+        if model.layered and not self.leaves and self.has_output:
             last = self.output[None]
-            found = self._with_upper((np.column_stack((last, np.zeros(1))) if self.bias else last,))
-        elif not model.hidden_widths and len(self.upper) == 1:
+            found = self._with_leaves((np.column_stack((last, np.zeros(1))) if self.bias else last,))
+        elif network is None and len(self.leaves) == 1:
             found = self._with_output(outputs)
-        if not model.own_outputs and not model.hidden_widths and not found.upper and not found.has_output:
+        if network is None and not model.own_outputs and not found.leaves and not found.has_output:
             assert model.output_weight is not None
             count = len(found.log_norm)
             log = np.full(count, np.log(model.output_weight))
             found = Weights.exactly(found.direction, found.log_norm, np.ones(count), log, bias=found.bias)
-        problems = list(found._problems(model, features, outputs))
+        problems = list(found._problems(model, network, features))
         if problems:
             raise ValueError("\n".join(problems))
         # the engine's own: what was handed over is read-only
         sign, size = found.output_sign.copy(), found.output_log.copy()
-        upper = tuple(matrix.copy() for matrix in found.upper)
-        return Weights.exactly(found.direction.copy(), found.log_norm.copy(), sign, size, upper, bias=found.bias)
+        leaves = tuple(leaf.copy() for leaf in found.leaves)
+        return Weights.exactly(found.direction.copy(), found.log_norm.copy(), sign, size, leaves, bias=found.bias)
 
-    def _with_upper(self, upper: tuple[Floats, ...]) -> Weights:
+    def _with_leaves(self, leaves: tuple[Floats, ...]) -> Weights:
         none = np.zeros(len(self.log_norm)), np.full(len(self.log_norm), -np.inf)
-        return Weights.exactly(self.direction, self.log_norm, *none, upper, bias=self.bias)
+        return Weights.exactly(self.direction, self.log_norm, *none, leaves, bias=self.bias)
 
     def _with_output(self, outputs: int) -> Weights:
         """The last layer's matrix as one output weight for each neuron; itself where it is none."""
-        matrix, neurons = self.upper[0], len(self.log_norm)
+        matrix, neurons = self.leaves[0], len(self.log_norm)
         here = np.arange(neurons) * outputs // neurons
         if len(matrix) != outputs:
             return self
@@ -315,7 +322,7 @@ class Weights:
         sign, size = np.sign(values), np.log(np.abs(values))
         return Weights.exactly(self.direction, self.log_norm, sign, size, bias=self.bias)
 
-    def _problems(self, model: NetworkSection, features: int, outputs: int) -> Iterator[str]:
+    def _problems(self, model: NetworkSection, network: Network | None, features: int) -> Iterator[str]:
         there = self.direction.shape[1] - self.bias
         if there != features:
             yield f"hidden has {there} features, the data have {features}"
@@ -325,13 +332,14 @@ class Weights:
             yield "there are biases, the model has none; see model.bias"
         if model.bias and not self.bias:
             yield "there are no biases, the model has them; see model.bias"
-        if model.hidden_widths:
-            wanted = (*model.hidden_widths[1:], outputs)
-            widths = tuple(map(len, self.upper))
+        if network is not None:
+            wanted, widths = [leaf.shape[0] for leaf in network.others], [len(leaf) for leaf in self.leaves]
             if widths != wanted:
-                yield f"the layers above the first have {list(widths)} units; expected {list(wanted)}"
+                yield f"the layers above the first have {widths} units; expected {wanted}"
+            if self.has_output:
+                yield f'the neurons of model.kind = "{model.kind}" have no output weights; leave output out'
             return
-        if self.upper or not self.has_output:
+        if self.leaves or not self.has_output:
             yield f'model.kind = "{model.kind}" needs output, one weight that is not 0 for each neuron, without a bias'
         elif model.output_weight is not None and not np.allclose(
             self.output_log, np.log(model.output_weight), rtol=0, atol=1e-12
@@ -400,17 +408,23 @@ def _rows(name: str, matrix: Any, bias_name: str, bias: Any) -> tuple[Floats, bo
 
 
 def _polar(name: str, rows: Floats) -> tuple[Floats, Floats]:
-    """Directions of rows and logarithms of their norms. Where squares of the entries would leave the range of floats, rows
-    are scaled by powers of two. Raises UsageError where a row is 0."""
+    """As `polar_rows`. Raises UsageError where a row is 0."""
     if not rows.any(axis=1).all():
         zero = int(np.argmin(rows.any(axis=1)))
         raise UsageError(f"Weights: row {zero} of {name} is 0 and has no direction; use a tiny one")
+    return polar_rows(rows)
+
+
+def polar_rows(rows: Floats) -> tuple[Floats, Floats]:
+    """Directions of rows and logarithms of their norms; (0, 0) of a row of zeros. Where squares of the entries would leave
+    the range of floats, rows are scaled by powers of two."""
     with np.errstate(all="ignore"):
         norm = np.linalg.norm(rows, axis=1)
     far = (norm < SMALLEST) | (norm > LARGEST)
-    exponent = np.where(far, np.frexp(np.abs(rows).max(axis=1))[1], 0)
+    exponent = np.where(far, np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1], 0)
     rows = np.ldexp(rows, -exponent[:, None])
     norm = np.linalg.norm(rows, axis=1)
+    norm = np.where(norm > 0, norm, 1.0)
     return rows / norm[:, None], np.log(norm) + exponent * np.log(2.0)
 
 

@@ -1,9 +1,9 @@
-"""The arrays of an ensemble, to be filled member by member, and how each member ended."""
+"""The arrays of several members on the same instants, to be filled member by member, and how each member ended."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -14,11 +14,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..arrays import Booleans, Floats
-from ..observe import NUMERICS, Instant, Selection, Setting, Trajectory, snapshot_indices
+from ..kinds.network import Network
+from ..observe import NUMERICS, Selection, Setting, Trajectory, snapshot_indices
 from ..problem import Problem
 from ..scenario import Scenario
-from ..solve import Snapshot
-from ..solve.integrator import Flown
+from ..solve.schedule import Schedule
 from ..solve.status import Status
 from . import layout
 
@@ -59,23 +59,23 @@ class Outcome:
 class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
     where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
-    name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. outcomes: of
-    every member. there (members,): which have been put; the arrays of others hold anything. leaves: the names of an
-    ordinary network's arrays. Members may be put by several threads at once.
+    name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. there
+    (members,): which have been put; the arrays of others hold anything. network: an ordinary one.
+    Members may be put by several threads at once.
     """
 
     trajectory: Trajectory
     final: dict[str, Floats]
     known: dict[str, NDArray[Any]]
-    outcomes: list[Outcome]
     there: Booleans
-    leaves: tuple[str, ...] = ()
+    network: Network | None = None
     writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
-    def empty(cls, scenario: Scenario, setting: Setting, selection: Selection, instants: Floats) -> Gathered:
+    def empty(cls, scenario: Scenario, setting: Setting, selection: Selection) -> Gathered:
         """Nothing yet. setting: that of one of the members."""
         members, slots = len(scenario.seeds), snapshot_indices(scenario)
+        instants = np.array(Schedule.of(scenario, math.nan).instants)
         shape = setting.problem.hidden_direction.shape
         trajectory = Trajectory(
             time=instants,
@@ -84,7 +84,7 @@ class Gathered:
             kept_weights=np.array(slots, dtype=np.int64),
             direction=_nothing(members, len(slots), *shape),
             bias=_nothing(members, len(slots), shape[0]),
-            upper=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.upper),
+            leaves=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.leaves),
         )
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
@@ -95,36 +95,32 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        network = setting.problem.network
-        leaves = tuple(leaf.name for leaf in network.leaves) if network is not None else ()
-        return cls(trajectory, final, known, [Outcome(NOT_RUN)] * members, np.zeros(members, dtype=np.bool_), leaves)
+        return cls(trajectory, final, known, np.zeros(members, dtype=np.bool_), setting.problem.network)
 
-    def put(self, member: int, setting: Setting, selection: Selection, flown: Flown) -> None:
-        """Fill in a member's arrays: what is observed of the instants it reached, and of where it stopped."""
-        reached, mine = len(flown.snapshot.time), self.trajectory
-        observed = [*selection.observe_all(setting, flown.snapshot)]
-        last = selection.observe(Instant(setting, Snapshot.stack([flown.last])))
+    def put(self, member: int, setting: Setting, kept: Trajectory, loose: bool) -> None:
+        """Fill in a member's arrays.
+
+        kept: the instants that it reached, with all weights that are held, and where it stopped as the last one. loose:
+        that one is not on the grid.
+        """
+        reached, mine = len(kept.time) - loose, self.trajectory
         slots = mine.kept_weights[:-1]
         there = np.flatnonzero(slots < reached)
-        weights = setting.reduced.lift(
-            np.concatenate([flown.snapshot.direction[slots[there]], flown.last.direction[None]])
-        )
+        weights = np.append(np.searchsorted(kept.kept_weights, slots[there]), -1)
+        filled = [*there, len(slots)]
         with self.writing:
             if reached < len(mine.time):
                 self._clear(member)
-            for part, values in observed:
-                for name, array in mine.variables.items():
-                    array[member, part] = values[name]
-            for name in mine.variables:
-                self.final[name][member] = last[name][0]
-            for name in NUMERICS:
-                mine.numerics[name][member, :reached] = flown.numerics[name]
-                self.final[name][member] = getattr(flown.report, name)
+            for name, array in mine.variables.items():
+                array[member, :reached] = kept.variables[name][:reached]
+                self.final[name][member] = kept.variables[name][-1]
+            for name, array in mine.numerics.items():
+                array[member, :reached] = kept.numerics[name][:reached]
+                self.final[name][member] = kept.numerics[name][-1]
             if len(mine.kept_weights):
-                filled = [*there, len(slots)]
-                mine.direction[member, filled], mine.bias[member, filled] = weights
-                for array, kept, last_one in zip(mine.upper, flown.snapshot.upper, flown.last.upper, strict=True):
-                    array[member, filled] = np.concatenate([kept[slots[there]], last_one[None]])
+                pairs = [(mine.direction, kept.direction), (mine.bias, kept.bias)]
+                for array, values in [*pairs, *zip(mine.leaves, kept.leaves, strict=True)]:
+                    array[member, filled] = values[weights]
             for name, values in layout.coordinates(setting).items():
                 if _by_member(self.known[name], name):
                     self.known[name][member] = values
@@ -135,8 +131,9 @@ class Gathered:
             if array.dtype == float:
                 array[member] = np.nan
 
-    def restore(self, tree: xr.DataTree) -> None:
-        """Take over the members that are done from a result of the same ensemble."""
+    def resume(self, tree: xr.DataTree) -> list[Outcome]:
+        """Take over the members that are done from a result of the same ensemble; how they ended, and that others have not
+        been run."""
         saved = {
             f"{node.path}/{name}".lstrip("/"): variable
             for node in tree.subtree
@@ -148,38 +145,41 @@ class Gathered:
             if name in saved:
                 array[done] = saved[name].values[done]
         self.there[done] = True
-        for member in np.flatnonzero(done):
-            name, cause, code, stop_time, engine, solver, coordinates = (facts[name][member] for name in MEMBERS)
-            status = Status(str(name), str(cause), exit_code=int(code))
-            self.outcomes[member] = Outcome(status, float(stop_time), str(engine), str(solver), str(coordinates))
+        return [_ended(facts, member) if done[member] else Outcome(NOT_RUN) for member in range(len(done))]
 
-    def groups(self, problem: Problem) -> dict[str, xr.Dataset]:
-        """The root group of the result, and `final` and `numerics`; problem: of any of the members."""
+    def groups(self, scenario: Scenario, problem: Problem, outcomes: Sequence[Outcome]) -> dict[str, xr.Dataset]:
+        """All groups of what was observed. problem: of any of the members; outcomes: of every member."""
         with self.writing:
             for member in np.flatnonzero(~self.there).tolist():
                 self._clear(member)
-        counts = layout.numerics(self.trajectory)
-        facts = {name: np.array([outcome.facts[name] for outcome in self.outcomes]) for name in MEMBERS}
+        groups = layout.groups(scenario, problem, self.trajectory, self.known)
+        facts = {name: np.array([outcome.facts[name] for outcome in outcomes]) for name in MEMBERS}
         of_members = {
             name: ("seed", values, {"long_name": MEMBERS[name], "units": "1"}) for name, values in facts.items()
         }
-        return {
-            "/": layout.root(self.trajectory, self.known, problem),
-            "/final": layout.final(self.final, self.known),
-            "/numerics": counts.assign(of_members),
-        }
+        groups["/numerics"] = groups["/numerics"].assign(of_members)
+        return groups | {"/final": layout.final(self.final, self.known)}
 
     def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Everything with a member axis, by its name in a result that has it."""
         mine = self.trajectory
         yield from mine.variables.items()
         yield from (("direction", mine.direction), ("bias_weight", mine.bias))
-        yield from zip(self.leaves, mine.upper, strict=True)
+        if self.network is not None:
+            leaves = layout.leaves(self.network, mine.leaves, ("snapshot",))
+            yield from ((name, variable.values) for name, variable in leaves.items())
         yield from ((f"numerics/{name}", values) for name, values in mine.numerics.items())
         yield from ((f"final/{name}", values) for name, values in self.final.items())
         yield from (
             (name, self.known[name]) for name in self.known.keys() & MISSING if _by_member(self.known[name], name)
         )
+
+
+def _ended(facts: Mapping[str, NDArray[Any]], member: int) -> Outcome:
+    """The inverse of `Outcome.facts`, but for what a member that is done has not: a remedy, and warnings of its own."""
+    name, cause, code, stop_time, engine, solver, coordinates = (facts[name][member] for name in MEMBERS)
+    status = Status(str(name), str(cause), exit_code=int(code))
+    return Outcome(status, float(stop_time), str(engine), str(solver), str(coordinates))
 
 
 def _by_member(values: NDArray[Any], name: str) -> bool:

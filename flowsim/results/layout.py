@@ -87,7 +87,7 @@ def coordinates(setting: Setting) -> dict[str, Any]:
     known: dict[str, Any] = {"label": problem.label, "sample_cluster": problem.sample_cluster}
     if problem.targets.ndim == 2:
         del known["label"]  # a vector for each sample
-    if not problem.upper:
+    if problem.two_layers:
         known["neuron_sign"] = problem.weights.output_sign.astype(np.int8)
         if problem.loss.classes:
             known["neuron_output"] = problem.neuron_output
@@ -95,7 +95,7 @@ def coordinates(setting: Setting) -> dict[str, Any]:
         known["clean_label"] = problem.clean_targets
     if len(problem.centers):
         known["cluster_label"] = problem.cluster_label
-        if not problem.upper:
+        if problem.two_layers:
             known["target_cluster"] = setting.target
     return {**known, **shared(setting)}
 
@@ -108,6 +108,19 @@ def shared(setting: Setting) -> dict[str, Any]:
         "kernel_sample": np.tile(setting.kernel_samples, setting.problem.outputs),
     }
     return known if setting.probes is None else {**known, "probe_x": setting.probes}
+
+
+def groups(
+    scenario: Scenario, problem: Problem, trajectory: Trajectory, known: Mapping[str, Any]
+) -> dict[str, xr.Dataset]:
+    """The groups of what was observed: the root, `numerics`, and those that observables have of their own."""
+    found = {
+        "/": _with_iterations(root(trajectory, known, problem), scenario, trajectory.numerics["steps"]),
+        "/numerics": numerics(trajectory),
+    }
+    for name in sorted({_group(name) for name in trajectory.variables} - {""}):
+        found[f"/{name}"] = xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",)))
+    return found
 
 
 def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> xr.Dataset:
@@ -124,67 +137,65 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> 
         found["snapshot"] = trajectory.time[trajectory.kept_weights]
         if trajectory.log10_time is not None:
             found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
-        if problem.network is not None:
-            variables |= leaves(problem.network, trajectory.upper, ("snapshot",))
-        else:
+        if problem.has_neurons:
             variables["direction"] = _named("direction", trajectory.direction)
-            if problem.bias:
-                variables["bias_weight"] = _named("bias_weight", trajectory.bias)
-            variables |= _layers(trajectory.upper, problem.bias)
+        if problem.bias:
+            variables["bias_weight"] = _named("bias_weight", trajectory.bias)
+        if problem.network is not None:
+            variables |= leaves(problem.network, trajectory.leaves, ("snapshot",))
     dims = {"seed", "time", "neuron", "cluster", "feature"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
 
 
-def _layers(upper: Sequence[Any], bias: bool) -> dict[str, xr.Variable]:
-    """The weights of the layers above the first, along `neuron` of the first and `unit_2`, `unit_3`, … of the others."""
-    variables = {}
-    for layer, matrices in enumerate(upper, start=2):
-        here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
-        units = matrices.shape[-1] - bias
-        of = f"of layer {layer}{', the output' if layer == len(upper) + 1 else ''}"
-        weights = _variable(("snapshot", here, below), matrices[..., :units], f"weights {of}")
-        variables[LAYER_WEIGHT.format(layer)] = weights
-        if bias:
-            variables[LAYER_BIAS.format(layer)] = _variable(("snapshot", here), matrices[..., -1], f"biases {of}")
-    return variables
-
-
 def leaves(network: Network, arrays: Sequence[Any], over: tuple[str, ...]) -> dict[str, xr.Variable]:
-    """The trained arrays of an ordinary network by their names, each along dimensions of its own; before these, what the
-    arrays are over, and of an ensemble `seed`."""
+    """The trained arrays of an ordinary network whose rows are no neurons, by their names; before their own dimensions,
+    what the arrays are over, and of an ensemble `seed`."""
+    if network.neurons is not None and network.neurons.layered:
+        return _layers(arrays, over, network.neurons.bias)
     variables = {}
-    for place, (leaf, array) in enumerate(zip(network.leaves, arrays, strict=True)):
+    for place, (leaf, array) in enumerate(zip(network.others, arrays, strict=True)):
         own = tuple(f"{leaf.name}_{axis}" for axis in range(len(leaf.shape)))
-        lead = ("seed",) if array.ndim > len(own) + len(over) else ()
-        variables[leaf.name] = _variable((*lead, *over, *own), array, f"trained array {leaf.name}")
+        variables[leaf.name] = _over(over, own, array, f"trained array {leaf.name}")
         variables[leaf.name].attrs[LEAF] = place
     return variables
 
 
-def upper_of(dataset: xr.Dataset) -> tuple[Any, ...]:
-    """The layers above the first, or all arrays of an ordinary network, as a trajectory holds them: the inverse of what
-    `root` makes of them."""
+def _layers(arrays: Sequence[Any], over: tuple[str, ...], bias: bool) -> dict[str, xr.Variable]:
+    """The layers above the first, along `neuron` of the first and `unit_2`, `unit_3`, … of the others."""
+    variables = {}
+    for layer, matrices in enumerate(arrays, start=2):
+        here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
+        units = matrices.shape[-1] - bias
+        of = f"of layer {layer}{', the output' if layer == len(arrays) + 1 else ''}"
+        weights = _over(over, (here, below), matrices[..., :units], f"weights {of}")
+        variables[LAYER_WEIGHT.format(layer)] = weights
+        if bias:
+            variables[LAYER_BIAS.format(layer)] = _over(over, (here,), matrices[..., -1], f"biases {of}")
+    return variables
+
+
+def _over(over: tuple[str, ...], own: tuple[str, ...], array: Any, long_name: str) -> xr.Variable:
+    lead = ("seed",) if array.ndim > len(own) + len(over) else ()
+    return _variable((*lead, *over, *own), array, long_name)
+
+
+def leaves_of(dataset: xr.Dataset) -> tuple[Any, ...]:
+    """What `leaves` has made variables of, as a trajectory holds it."""
     names = leaf_names(dataset)
     return tuple(dataset[name].values for name in names) if names else layers_of(dataset)
 
 
 def leaf_names(dataset: xr.Dataset) -> list[str]:
-    """The trained arrays of an ordinary network, in their order; [] of networks of neurons."""
+    """The names that `leaves` has given to trained arrays, in their order; [] of layers."""
     found = {str(name): int(array.attrs[LEAF]) for name, array in dataset.data_vars.items() if LEAF in array.attrs}
     return sorted(found, key=found.__getitem__)
 
 
-def groups(trajectory: Trajectory, known: Mapping[str, Any]) -> dict[str, xr.Dataset]:
-    """The observables that have a group of their own, by its path."""
-    names = {_group(name) for name in trajectory.variables} - {""}
-    return {f"/{name}": xr.Dataset(_observed(_in_group(trajectory, name), known, ("time",))) for name in sorted(names)}
-
-
-def with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any = None) -> xr.Dataset:
+def _with_iterations(root: xr.Dataset, scenario: Scenario, steps: Any) -> xr.Dataset:
     """The trajectory of descent with the iteration of each instant and the step size; any other as it is.
 
-    steps (T,): of a run in stages, the steps until each instant.
+    steps (T,): those until each instant.
     """
     if scenario.stage:
         if not all(stage.descends for stage in scenario.stage):
@@ -245,7 +256,7 @@ def init(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
         return None
     dims: dict[str, tuple[str, ...]] = {"hidden_direction": ("neuron", "feature")}
     arrays = scenario.arrays("init") or problem.weights.arrays()
-    if problem.network is not None:
+    if problem.network is not None and not problem.has_neurons:
         return xr.Dataset(leaves(problem.network, [arrays[leaf.name] for leaf in problem.network.leaves], ()))
     for layer, _ in enumerate(layers_of(arrays), start=2):
         here, below = f"unit_{layer}", "neuron" if layer == 2 else f"unit_{layer - 1}"
@@ -308,7 +319,7 @@ def trajectory_of(tree: xr.DataTree) -> Trajectory:
         if "direction" in dataset
         else np.zeros((len(kept_weights), neurons, features)),
         bias=dataset["bias_weight"].values if "bias_weight" in dataset else none,
-        upper=upper_of(dataset),
+        leaves=leaves_of(dataset),
     )
 
 

@@ -18,15 +18,8 @@ from .layouts import LAYOUT
 LIBRARIES = ("numpy", "scipy", "numba", "jax", "jaxlib", "diffrax", "xarray", "netCDF4")
 
 
-def attributes(
-    scenario: Scenario,
-    plan: Plan,
-    status: Status,
-    seconds: float,
-    compiling: float,
-    loss_clock_from: float | None = None,
-) -> dict[str, Any]:
-    """The root's attributes. seconds: spent, without those spent compiling. loss_clock_from: as in a report."""
+def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float, compiling: float) -> dict[str, Any]:
+    """The root's attributes. seconds: spent, without those spent compiling."""
     return {
         **LAYOUT,
         "title": scenario.title,
@@ -40,7 +33,6 @@ def attributes(
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
         "clock": plan.clock,
-        **({} if loss_clock_from is None else {"loss_clock_from": loss_clock_from}),
         "precision": ", ".join(dict.fromkeys(part.flow.precision for part in scenario.stages)),
         "warnings": "\n".join(plan.warnings),
         "status": status.name,

@@ -8,25 +8,26 @@ import xarray as xr
 from ..errors import UsageError
 from ..observe import Setting
 from ..solve import Snapshot
-from .layout import snapshot_index, upper_of
+from .layout import leaves_of, snapshot_index
 
 
 def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
     """The instants of a trajectory whose weights were kept, as many. Raises UsageError where there are none."""
-    network = setting.problem.network
-    for name in [leaf.name for leaf in network.leaves] if network is not None else ("direction", "log_norm"):
+    problem = setting.problem
+    names = [leaf.name for leaf in problem.network.leaves] if problem.network is not None else []
+    for name in ("direction", "log_norm") if problem.has_neurons else names:
         if name not in trajectory:
             raise UsageError(f"the weights were not kept ({name} is missing; see observe.snapshots)")
-    index, upper = snapshot_index(trajectory), upper_of(trajectory)
-    if network is not None:
+    index, leaves = snapshot_index(trajectory), leaves_of(trajectory)
+    if not problem.has_neurons:
         none = np.zeros((len(index), 0))
-        features = np.zeros((*none.shape, setting.problem.inputs.shape[1]))
-        return Snapshot(trajectory["snapshot"].values, features, none, none, none, upper=upper)
-    start = setting.problem.weights
+        features = np.zeros((*none.shape, problem.inputs.shape[1]))
+        return Snapshot(trajectory["snapshot"].values, features, none, none, none, leaves=leaves)
+    start = problem.weights
     shape = (len(index), len(start.output_log))
     bias = trajectory["bias_weight"].values if "bias_weight" in trajectory else np.zeros(shape)
     sign, size = np.broadcast_to(start.output_sign, shape), np.broadcast_to(start.output_log, shape)
-    if setting.problem.trained_output and not upper:
+    if problem.two_layers and problem.trained_output:
         if "output_weight" not in trajectory:
             raise UsageError("the weights were not kept (output_weight is missing)")
         output = trajectory["output_weight"].values[index]
@@ -41,5 +42,5 @@ def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
         trajectory["log_norm"].values[index],
         sign,
         size,
-        upper=upper,
+        leaves=leaves,
     )

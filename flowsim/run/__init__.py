@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from ..problem import Data, Weights
     from ..scenario import ScenarioLike
+    from .progress import Standing
 
-#: (report, log of the loss, phase), or of an ensemble (members done, members running, members in all)
-Progress = Callable[..., None]
+Progress = Callable[["Standing"], None]
 Warn = Callable[[str], None]
 
 
@@ -38,9 +38,9 @@ def run(
 
     data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
     progress: True for a bar on standard error, where that is a terminal or a notebook, which shows one by itself; or what
-    is called now and then with (report, log of the loss and phase at the latest kept instant), for an ensemble with the
-    numbers of members (done, running, in all). warn is called with each reason to be wary. resume goes on from the file
-    `output`, which an interrupted run of the same scenario has left. An ensemble has a dimension `seed`.
+    is called now and then with how far the run is, a :class:`flowsim.run.progress.Standing`. warn is called with each
+    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left. An
+    ensemble has a dimension `seed`.
     However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
     `status_remedy` say how it ended.
     Raises ScenarioError or UsageError before anything is computed or written.

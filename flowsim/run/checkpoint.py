@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import xarray as xr
@@ -17,6 +17,7 @@ from ..results.layout import data, init
 from ..results.stored import scenario_of
 from ..scenario import Scenario, referenced_files, toml
 from ..solve import Integrator, Snapshot
+from ..solve.compiling import Clock
 from ..solve.rest import Rest
 from ..solve.schedule import Schedule
 from .drive import Run
@@ -36,17 +37,19 @@ STARTS = ("direction", "log_norm", "output_sign", "output_log")
 @dataclass(frozen=True)
 class Begun:
     """Which stage is under way, and the instant that it began with: time and counts of the whole run, kept instants until
-    then, and weights."""
+    then, and weights, None of a run without stages."""
 
-    stage: int
-    time: float
-    counts: Mapping[str, int]
-    instants: int
-    start: Snapshot
+    stage: int = 0
+    time: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    instants: int = 1
+    start: Snapshot | None = None
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """(arrays, attributes)"""
-        layers = {f"upper_{index}": layer for index, layer in enumerate(self.start.upper)}
+        if self.start is None:
+            return {}, {}
+        layers = {f"leaf_{index}": layer for index, layer in enumerate(self.start.leaves)}
         arrays = {name: getattr(self.start, name) for name in STARTS} | layers
         numbers = {"stage": self.stage, "time": self.time, "instants": self.instants, "counts": json.dumps(self.counts)}
         return {f"{BEGAN}{name}": array for name, array in arrays.items()}, {
@@ -54,12 +57,13 @@ class Begun:
         }
 
 
-def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dataset:
-    """begun: of a run in stages."""
+def save(run: Run, integrator: Integrator, begun: Begun) -> xr.Dataset:
+    """The state of a member under way. Of members that share a run none is saved: those that are done stay as they are, the
+    others are run anew."""
     arrays = integrator.save(run.carry)
     if run.rest is not None:
         arrays |= {f"{REST}{name}": array for name, array in run.rest.saved().items()}
-    began, numbers = begun.saved() if begun is not None else ({}, {})
+    began, numbers = begun.saved()
     variables = {
         name: (
             tuple(f"{GROUP}_{name}_{axis}" for axis in range(array.ndim)),
@@ -69,27 +73,30 @@ def save(run: Run, integrator: Integrator, begun: Begun | None = None) -> xr.Dat
         for name, array in {**arrays, **began}.items()
     }
     schedule = json.dumps(asdict(run.schedule))
-    return xr.Dataset(
-        variables, attrs={"schedule": schedule, "loose": int(run.loose), "seconds": run.seconds, **numbers}
-    )
+    return xr.Dataset(variables, attrs={"schedule": schedule, "loose": int(run.loose), **numbers})
 
 
-def restore(tree: xr.DataTree, integrator: Integrator, rest: Rest | None = None) -> Run:
-    """rest: of the same run as it begins. Raises UsageError where the result holds no checkpoint."""
+def seconds_of(tree: xr.DataTree) -> float:
+    """What the whole run had spent. Raises UsageError where the result holds no checkpoint."""
+    return float(_saved(tree).attrs["seconds"])
+
+
+def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest | None) -> Run:
+    """The inverse of `save`. rest: of the same run as it begins."""
     saved = _saved(tree)
     arrays = {str(name): array.values for name, array in saved.data_vars.items()}
     carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))})
     schedule = Schedule(**json.loads(saved.attrs["schedule"]))
     if rest is not None:
         rest.restore({name.removeprefix(REST): array for name, array in arrays.items() if name.startswith(REST)})
-    return Run(carry, schedule, float(saved.attrs["seconds"]), bool(saved.attrs["loose"]), rest)
+    return Run(carry, schedule, clock, bool(saved.attrs["loose"]), rest)
 
 
 def restore_begun(tree: xr.DataTree) -> Begun:
-    """Of a run in stages, which one is under way. Raises UsageError where the result holds no checkpoint."""
+    """Of a run in stages, which one is under way."""
     saved = _saved(tree)
     layers: list[Any] = []
-    while (name := f"{BEGAN}upper_{len(layers)}") in saved:
+    while (name := f"{BEGAN}leaf_{len(layers)}") in saved:
         layers.append(saved[name].values)
     time = float(saved.attrs[f"{BEGAN}time"])
     direction, log_norm, sign, size = (saved[f"{BEGAN}{name}"].values for name in STARTS)
@@ -98,18 +105,8 @@ def restore_begun(tree: xr.DataTree) -> Begun:
         time=time,
         counts=json.loads(saved.attrs[f"{BEGAN}counts"]),
         instants=int(saved.attrs[f"{BEGAN}instants"]),
-        start=Snapshot(time, direction, log_norm, sign, size, upper=tuple(layers)),
+        start=Snapshot(time, direction, log_norm, sign, size, leaves=tuple(layers)),
     )
-
-
-def save_ensemble(seconds: float) -> xr.Dataset:
-    """Of an ensemble no solver's state is saved: members that are done stay as they are, the others are run anew."""
-    return xr.Dataset(attrs={"seconds": seconds})
-
-
-def restore_ensemble(tree: xr.DataTree) -> float:
-    """The seconds spent so far. Raises UsageError where the result holds no checkpoint."""
-    return float(_saved(tree).attrs["seconds"])
 
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:

@@ -1,4 +1,4 @@
-"""The host loop between compiled chunks: what is kept and when, progress, Ctrl-C."""
+"""The host loop between compiled chunks: what is kept and when, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import signal
 import threading
 import time as wall
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..scenario import Scenario
 from ..solve import Integrator, Report, Snapshot
-from ..solve.compiling import working
+from ..solve.compiling import Clock
 from ..solve.pace import Pace
 from ..solve.rest import Rest
 from ..solve.schedule import Schedule
 from ..solve.status import Status, judge
-
-#: Wall seconds between two checkpoints: what a kill without warning can cost.
-CHECKPOINT_SECONDS = 300.0
 
 
 class Recording(Protocol):
@@ -49,15 +46,15 @@ class Recording(Protocol):
 
 @dataclass
 class Run:
-    """A run under way: all that changes while it is driven, and all that a checkpoint needs beside the recording.
+    """A stage under way: all that changes while it is driven, and all that a checkpoint needs beside the recording.
 
-    loose: the last kept instant is where the run stopped, not one of the schedule's. rest: what tells whether it has come
-    to rest, where that is to end it.
+    clock: of the whole run, all stages and members. loose: the last kept instant is where the run stopped, not one of the
+    schedule's. rest: what tells whether it has come to rest, where that is to end it.
     """
 
     carry: Any
     schedule: Schedule
-    seconds: float = 0.0
+    clock: Clock
     loose: bool = False
     rest: Rest | None = None
 
@@ -69,36 +66,28 @@ def drive(
     recording: Recording,
     progress: Callable[[Report], None],
     checkpoint: Callable[[], None],
-    interrupted: Callable[[], bool] | None = None,
+    stopped: Callable[[], bool],
 ) -> Status:
     """Integrate until a goal is reached or the promise cannot be kept, and say which.
 
-    progress is called between chunks with the report, checkpoint every CHECKPOINT_SECONDS. The instant at which the run
-    stops is always kept. interrupted: as `interrupts` gives it, where the caller has it already.
+    Between chunks progress is called with the report, stopped says whether to stop there, and where the run goes on
+    checkpoint is called. The instant at which the run stops is always kept.
     """
-    before, begun, pace = run.seconds, working(), Pace()
-    written = wall.monotonic()
-    report = integrator.report(run.carry)
+    pace, report = Pace(), integrator.report(run.carry)
     _keep_due(integrator, run, recording, report)
-    with interrupts() if interrupted is None else nullcontext(interrupted) as stopping:
-        while True:
-            previous, started = report, wall.monotonic()
-            run.carry = integrator.advance(
-                run.carry, run.schedule.next, _attempts(pace.attempts, run, scenario, report)
-            )
-            report = integrator.report(run.carry)
-            pace.note(report.tried - previous.tried, wall.monotonic() - started)
-            if run.schedule.every_step and report.steps > previous.steps:
-                _keep(run, recording, integrator.now(run.carry), report)
-            _keep_due(integrator, run, recording, report)
-            run.seconds = before + working() - begun
-            progress(report)
-            status = judge(scenario, _as_kept(scenario, report, run, recording), run.seconds, stopping())
-            if status is not None:
-                break
-            if wall.monotonic() - written >= CHECKPOINT_SECONDS:
-                checkpoint()
-                written = wall.monotonic()
+    while True:
+        previous, started = report, wall.monotonic()
+        run.carry = integrator.advance(run.carry, run.schedule.next, _attempts(pace.attempts, run, scenario, report))
+        report = integrator.report(run.carry)
+        pace.note(report.tried - previous.tried, wall.monotonic() - started)
+        if run.schedule.every_step and report.steps > previous.steps:
+            _keep(run, recording, integrator.now(run.carry), report)
+        _keep_due(integrator, run, recording, report)
+        progress(report)
+        status = judge(scenario, _as_kept(scenario, report, run, recording), run.clock.seconds, stopped())
+        if status is not None:
+            break
+        checkpoint()
     run.loose = recording.last_time != _time_of(report)
     if run.loose:
         recording.keep(integrator.now(run.carry), report)

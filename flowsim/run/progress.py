@@ -1,12 +1,13 @@
-"""The progress bars of a run and of an ensemble: on a terminal and in a notebook, silent in a pipe."""
+"""How far a run is, and the bar that shows it: on a terminal and in a notebook, silent in a pipe."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
@@ -35,14 +36,37 @@ def in_notebook() -> bool:
     return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
-class Bar:
-    """What both bars have in common. Inside, it shows what is compiled, too; in a pipe, a line says so."""
+@dataclass(frozen=True)
+class Standing:
+    """How far a run is. members: how many there are; ended, running: how many of them have ended, and run at this moment.
 
-    def __init__(self) -> None:
+    Of a run with a single member also report: where its solver stands; log_loss, phase: log of the loss, and the phase, at
+    the latest kept instant; or, after the run, what is evaluated as `phase`.
+    """
+
+    members: int
+    ended: int
+    running: int
+    report: Report | None = None
+    log_loss: float = math.nan
+    phase: str = ""
+
+
+class ProgressBar:
+    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate; of several members,
+    how many have ended. Inside, it shows what is compiled, too; in a pipe, a line says so."""
+
+    def __init__(self, scenario: Scenario):
+        self._until, self._first_log_loss = _until(scenario), math.nan
         seen = sys.stderr.isatty() or in_notebook()
         self._bar = tqdm(total=1.0, file=sys.stderr, disable=not seen, bar_format=_FORMAT, unit="", leave=False)
         self._bar.set_description_str("preparing", refresh=True)
         self._inside = ExitStack()
+
+    @property
+    def listener(self) -> Callable[[Standing], None] | None:
+        """`show`, or None where nobody sees it, so that nothing is observed for its sake."""
+        return None if self._bar.disable else self.show
 
     def __enter__(self) -> Self:
         self._inside.enter_context(telling(self.compiling))
@@ -92,29 +116,17 @@ class Bar:
         self._bar.n = min(max(done, self._bar.n), 1.0)
         self._bar.refresh()
 
-
-class EnsembleBar(Bar):
-    """Shows how many members have ended and how many run."""
-
-    def show(self, ended: int, running: int, members: int) -> None:
-        self._draw("ensemble", f"{ended} of {members} members, {running} running", ended / members)
-
-
-class ProgressBar(Bar):
-    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate."""
-
-    def __init__(self, scenario: Scenario):
-        super().__init__()
-        self._until = _until(scenario)
-        self._first_log_loss = math.nan
-
-    def show(self, report: Report, log_loss: float, phase: str) -> None:
+    def show(self, standing: Standing) -> None:
+        report, log_loss = standing.report, standing.log_loss
+        if report is None:
+            text = f"{standing.ended} of {standing.members} members, {standing.running} running"
+            self._draw("ensemble", text, standing.ended / standing.members)
+            return
         loss = f"loss {math.exp(min(log_loss, LARGEST_LOG)):.3g}"
         time = f"time {report.time:.4g}"
         if report.log10_time is not None and max(report.log10_time, -log_loss / math.log(10)) > FAR:
             loss, time = f"loss 1e{log_loss / math.log(10):.4g}", f"time 1e{report.log10_time:.4g}"
-        text = f"{time}, {loss}, {report.steps} steps"
-        self._draw(phase, text, self._done(report, log_loss))
+        self._draw(standing.phase, f"{time}, {loss}, {report.steps} steps", self._done(report, log_loss))
 
     def _done(self, report: Report, log_loss: float) -> float:
         """The largest fraction of any stop condition that has been covered."""
@@ -130,11 +142,6 @@ class ProgressBar(Bar):
         fractions += [report.time / until.time] if until.time is not None else []
         fractions += [report.steps / until.steps] if until.steps is not None else []
         return max((fraction for fraction in fractions if math.isfinite(fraction)), default=0.0)
-
-
-def bar_of(scenario: Scenario) -> EnsembleBar | ProgressBar:
-    """The bar of a scenario's run."""
-    return EnsembleBar() if scenario.is_ensemble else ProgressBar(scenario)
 
 
 def _until(scenario: Scenario) -> Until:

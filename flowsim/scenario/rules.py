@@ -19,16 +19,12 @@ if TYPE_CHECKING:
     from ..kinds.threshold import Threshold
     from .scenario import Scenario
 
-#: Gradients of a network of several layers are products of its weights; below this they would underflow.
-SMALLEST_PRODUCT = 1e-250
+#: Gradients of a network of several layers are products of its weights; below this they would underflow, and in float32.
+SMALLEST_PRODUCT, SMALLEST_MIXED = 1e-250, 1e-30
 
 
 def _or(names: Iterable[str]) -> str:
     return " or ".join(f'"{name}"' for name in names)
-
-
-def _layered(model: NetworkSection) -> bool:
-    return bool(model.hidden_widths)
 
 
 def class_problems(clusters: int, width: int) -> Iterator[str]:
@@ -121,7 +117,7 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(f"{key}.fresh", f"data of this kind come from no distribution; use {drawn}", ("data.kind",))
         if attack is not None and not flow.descends and flow.engine == "diffrax":
             yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-        if attack is not None and (_layered(scenario.model) or scenario.model.gated) and not flow.descends:
+        if attack is not None and scenario.model.ordinary and not flow.descends:
             only = f'with model.kind = "{scenario.model.kind}" only for method = "gradient_descent" or "sgd"'
             yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
 
@@ -144,23 +140,9 @@ def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Brok
             yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
 
 
-def _broken_features(scenario: Scenario, given: str) -> Iterator[Broken]:
-    """What a network of fixed gates cannot have. given: that it is not for these, in words."""
-    reads = ("model.kind",)
-    for key, flow in scenario.flows():
-        if flow.engine == "numba":
-            yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-        goals = (name for name in flow.until.goals if STOPS[name].of_neurons or STOPS[name].of_limit)
-        yield from (Broken(f"{key}.until.{name}", given, reads) for name in goals)
-    if scenario.evaluate.limit:
-        yield Broken("evaluate.limit", given, reads)
-    if scenario.is_ensemble:
-        yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
-
-
 def _broken_regularizer(scenario: Scenario) -> Iterator[Broken]:
     model = scenario.model
-    if scenario.loss.regularizer.used and (_layered(model) or model.gated or model.ordinary):
+    if scenario.loss.regularizer.used and model.ordinary:
         yield Broken("loss.regularizer", f'not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
@@ -210,43 +192,14 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
         )
         yield Broken("init.shape", f'"{init.shape}" is {given}; use {others}', reads)
     for key, asked in (("claims", scenario.evaluate.claims), ("distance", scenario.evaluate.distance)):
-        if asked and not (key == "claims" and not _layered(scenario.model)):
+        if asked and (key != "claims" or scenario.model.layered):
             yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
     if scenario.model.common_threshold is not None:
         yield from _broken_threshold(scenario, scenario.model.common_threshold)
-    if scenario.model.gated:
-        yield from _broken_features(scenario, given)
     if scenario.model.ordinary:
         yield from _broken_function(scenario, scenario.model, given)
-    elif _layered(scenario.model):
-        yield from _broken_by_layers(scenario, scenario.model, given)
     elif scenario.loss.formulas.classes:
         yield Broken("loss.kind", f'"{scenario.loss.kind}" is {given}, which has one output', reads)
-
-
-def _broken_by_layers(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
-    """What networks of any depth cannot have. given: that it is not for these, in words."""
-    init, reads = scenario.init, ("model.kind",)
-    depth = len(model.hidden_widths) + 1
-    if isinstance(init, Shape) and depth * math.log(init.scale) < math.log(SMALLEST_PRODUCT):
-        tiny = f"with {depth} layers, products of the weights would be below {SMALLEST_PRODUCT:g}; use a larger scale"
-        yield Broken("init.scale", tiny, ("model",))
-    for key, flow in scenario.flows():
-        for name in flow.until.watched(Watched.ALIGNMENT):
-            yield Broken(f"{key}.until.{name}", f"{given}, whose neurons have no target clusters", reads)
-        if flow.coordinates == "polar":
-            yield Broken(f"{key}.coordinates", f'"polar" is {given}; use "cartesian"', reads)
-        if flow.engine == "numba":
-            yield Broken(f"{key}.engine", f'"numba" is {given}; use "diffrax"', reads)
-        if flow.clock == "loss":
-            yield Broken(f"{key}.clock", f'"loss" is {given}; use "time"', reads)
-        if flow.solver == "kvaerno5":
-            yield Broken(f"{key}.solver", f'"kvaerno5" is {given}; use tsit5, dopri5 or dopri8', reads)
-    if scenario.evaluate.robustness is not None and scenario.loss.formulas.classes:
-        only = f'with "{scenario.loss.kind}" {given}'
-        yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
-    if scenario.is_ensemble:
-        yield Broken("seed", f"an ensemble is {given}; run the seeds one by one", reads)
 
 
 def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
@@ -254,8 +207,6 @@ def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
     ordinary, reads = scenario.model.ordinary, ("model.kind",)
     for key, flow in scenario.flows():
         if ordinary:
-            if flow.fresh:
-                yield Broken(f"{key}.fresh", f'not for model.kind = "{scenario.model.kind}"', reads)
             if flow.label_noise and not scenario.loss.of_any_target:
                 only = f'not with loss.kind = "{scenario.loss.kind}", whose targets are labels'
                 yield Broken(f"{key}.label_noise", only, ("loss.kind",))
@@ -267,27 +218,42 @@ def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
 
 
 def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
-    """What networks without neurons cannot have. given: that it is not for these, in words."""
+    """What functions of a tree of arrays cannot have. given: that it is not for these, in words."""
     reads = ("model.kind",)
+    yield from _broken_size(scenario, model)
     for key, flow in scenario.flows():
-        asked = {"solver": "kvaerno5", "coordinates": "polar", "engine": "numba", "precision": "mixed"}
+        asked = {
+            "solver": ("kvaerno5", "tsit5, dopri5 or dopri8"),
+            "coordinates": ("polar", '"cartesian"'),
+            "engine": ("numba", '"diffrax"'),
+        }
         yield from (
-            Broken(f"{key}.{name}", f'"{bad}" is {given}', reads)
-            for name, bad in asked.items()
+            Broken(f"{key}.{name}", f'"{bad}" is {given}; use {instead}', reads)
+            for name, (bad, instead) in asked.items()
             if getattr(flow, name) == bad
         )
-        if isinstance(flow, Stage) and flow.attack is not None:
-            yield Broken(f"{key}.attack", given, reads)
         goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
-        none = f"{given}, which has no neurons"
+        none = (
+            f"{given}, whose neurons have no target clusters" if model.has_neurons else f"{given}, which has no neurons"
+        )
         yield from (Broken(f"{key}.until.{name}", none, reads) for name in goals)
         if flow.clock == "loss" and model.output_degree is None:
-            yield Broken(f"{key}.clock", '"loss" needs a homogeneous network; say its degree', ("model.homogeneity",))
+            yield Broken(f"{key}.clock", '"loss" needs a homogeneous network of a known degree', ("model",))
     if scenario.evaluate.limit:
         yield Broken("evaluate.limit", given, reads)
     if scenario.evaluate.robustness is not None and scenario.loss.formulas.classes:
         only = f'with "{scenario.loss.kind}" {given}'
         yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
+
+
+def _broken_size(scenario: Scenario, model: NetworkSection) -> Iterator[Broken]:
+    """Products of as many trained arrays as `factors` says are to be floats."""
+    init, factors = scenario.init, model.factors
+    mixed = any(flow.precision == "mixed" for _, flow in scenario.flows())
+    smallest = SMALLEST_MIXED if mixed else SMALLEST_PRODUCT
+    if isinstance(init, Shape) and factors * math.log(init.scale) < math.log(smallest):
+        tiny = f"with {factors} layers, products of the weights would be below {smallest:g}; use a larger scale"
+        yield Broken("init.scale", tiny, ("model",))
 
 
 def _broken_distance(scenario: Scenario) -> Iterator[Broken]:

@@ -28,7 +28,7 @@ from ..markup import folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
 from .evaluate import Evaluate
-from .flow import Flow, Stage
+from .flow import ADAM, Flow, Stage
 from .observe import Observe
 from .rules import broken
 from .source import PYTHON, Source, path_of
@@ -137,11 +137,12 @@ class Scenario(Section):
     @property
     def project(self) -> bool:
         """Whether neurons may be moved into the span of the training data: no flow sees anything outside of that."""
-        if self.model.gated or self.model.ordinary:
-            return False  # gates, and functions, see all of the features
+        if not self.model.reducible:
+            return False
         flows = [flow for _, flow in self.flows()]
         moved = any(flow.fresh or (isinstance(flow, Stage) and flow.attack is not None) for flow in flows)
-        return all(flow.reduce for flow in flows) and not moved
+        # these optimisers go by single entries, so they move weights out of the span
+        return all(flow.reduce and flow.method not in ADAM for flow in flows) and not moved
 
     @property
     def merge(self) -> bool:

@@ -16,14 +16,10 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
-    if plan.engine == "descent" and reduced.problem.network is not None:
+    if plan.engine == "descent" and not reduced.problem.compiled:
         from .optax.integrator import OptaxDescent
 
         return OptaxDescent(scenario, reduced, plan)
-    if plan.engine == "descent" and (not reduced.problem.two_layers or reduced.problem.uncompiled):
-        from .descent.general import GeneralDescent
-
-        return GeneralDescent(scenario, reduced, plan)
     if plan.engine == "descent":
         from .descent.integrator import DescentIntegrator
 

@@ -16,17 +16,42 @@ T = TypeVar("T")
 _tellers: list[Teller] = []
 _warners: list[Warn] = []
 _lock = Lock()
-_spent = 0.0
+_compilers = 0  # at this moment, in all threads
+_since = 0.0  # when the first of them began
+_spent = 0.0  # until then
 
 
 def spent() -> float:
-    """Seconds of it, and of waiting for another process that does it."""
-    return _spent
+    """Seconds in which something was compiled, or another process was waited for that did; once for all threads."""
+    with _lock:
+        return _spent + (time.monotonic() - _since if _compilers else 0.0)
 
 
 def working() -> float:
     """A clock that stands still meanwhile, in seconds."""
-    return time.monotonic() - _spent
+    with _lock:
+        return (_since if _compilers else time.monotonic()) - _spent
+
+
+class Clock:
+    """How long a run takes. before: the seconds that earlier parts of it took."""
+
+    def __init__(self) -> None:
+        self.before, self._began, self._spent = 0.0, working(), spent()
+
+    def start(self) -> None:
+        """Count seconds from here on; compiling is counted from the beginning."""
+        self._began = working()
+
+    @property
+    def seconds(self) -> float:
+        """Those of earlier parts included, without compiling."""
+        return self.before + working() - self._began
+
+    @property
+    def compiling(self) -> float:
+        """Seconds spent compiling."""
+        return spent() - self._spent
 
 
 def telling(teller: Teller) -> AbstractContextManager[None]:
@@ -51,14 +76,28 @@ def _among(listening: list[T], one: T) -> Iterator[None]:
 @contextmanager
 def compiling(expected: float, once: bool) -> Iterator[None]:
     """Around what compiles something, or waits for another process that does. once: for this machine, not for a run."""
-    global _spent
-    begun = time.monotonic()
+    _begin()
     try:
         with _tellers[-1](expected, once) if _tellers else nullcontext():
             yield
     finally:
-        with _lock:
-            _spent += time.monotonic() - begun
+        _end()
+
+
+def _begin() -> None:
+    global _compilers, _since
+    with _lock:
+        if not _compilers:
+            _since = time.monotonic()
+        _compilers += 1
+
+
+def _end() -> None:
+    global _compilers, _spent
+    with _lock:
+        _compilers -= 1
+        if not _compilers:
+            _spent += time.monotonic() - _since
 
 
 def warn(message: str) -> None:

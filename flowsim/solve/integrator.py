@@ -99,7 +99,11 @@ class Flown:
 
 @runtime_checkable
 class Flying(Protocol):
-    """An integrator with a loop of its own through fixed instants."""
+    """An integrator with a loop of its own through fixed instants, which does not come back to the host in between."""
 
     def fly(self, instants: Floats, limit_steps: int | None, stopped: NDArray[np.bool_]) -> Flown:
-        """As :func:`flowsim.solve.through.fly`."""
+        """Integrate from time 0 until the last instant, a goal, `limit_steps` accepted steps, or no step is possible.
+
+        instants (T,): increasing, the first one 0, the last one the time at which the integrator ends. stopped (1,): set
+        from another thread, it ends the flight soon; it may never have left time 0 then.
+        """

@@ -20,6 +20,8 @@ SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba"
 #: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
 THEN_STIFF = "+rkc2"
 AS_ASKED = "as the scenario says"
+#: Whose iterations those without a compiled kernel are.
+OPTAX = "optax's"
 #: The clock of a flow that goes by time until the samples are separated, and by the loss clock from then on.
 GOING_OVER = "time+loss"
 #: Seconds of compiling: numba's are spent once on a machine, and counted over so many runs; diffrax's in every run.
@@ -70,9 +72,9 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
-        ("cartesian", "only neurons with an output weight each have a polar form")
-        if problem.upper
-        else _coordinates(problem)
+        _coordinates(problem)
+        if problem.two_layers
+        else ("cartesian", "only neurons with an output weight each have a polar form")
     )
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
@@ -130,8 +132,6 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
         return flow.clock, AS_ASKED
     if model.ordinary and model.output_degree is None:
         return "time", "the one for networks that are not known to be homogeneous"
-    if model.hidden_widths:
-        return "time", "the one for networks of several layers"
     if isinstance(flow, Stage):
         return "time", "the one for stages"
     if model.common_threshold is not None:
@@ -157,12 +157,8 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    compiled = problem.two_layers and not problem.uncompiled
-    if not compiled and flow.precision == "mixed":
-        others = (
-            "descent of networks of several layers, of features of the tangent kernel, and without a compiled kernel,"
-        )
-        raise scenario.error(("flow.precision", f'{others} computes in "float64"'))
+    if not problem.compiled and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", 'descent without a compiled kernel computes in "float64"'))
     if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
         raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
@@ -175,7 +171,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {_how(problem)}iterations; time is step x iteration{products}",
+            f"engine descent: {'compiled' if problem.compiled else OPTAX} iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
@@ -183,21 +179,11 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     )
 
 
-def _how(problem: Problem) -> str:
-    if problem.network is not None:
-        return "optax's "
-    return "compiled " if problem.two_layers and not problem.uncompiled else ""
-
-
 def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     """What "auto" means for this problem."""
     flow, activation = scenario.flow, reduced.problem.activation
     if reduced.problem.network is not None:
         return "diffrax", "the one with networks that are functions of JAX"
-    if reduced.problem.upper:
-        return "diffrax", "the one with networks of several layers"
-    if reduced.problem.gates is not None:
-        return "diffrax", "the one with features of a tangent kernel"
     if reduced.problem.uncompiled:
         return "diffrax", f"there is no compiled kernel for {reduced.problem.uncompiled}"
     if scenario.model.common_threshold is not None:
@@ -315,9 +301,9 @@ def _warnings(scenario: Scenario, engine: str, problem: Problem) -> Iterator[str
             "Steps will shrink to push rounding below the tolerance; use float64 or a larger rtol."
         )
     if engine == "diffrax" and not problem.activation.smooth:
-        at = "what a neuron sees is 0" if problem.upper else "<w_j, x_i> = 0"
+        at = "<w_j, x_i> = 0" if problem.two_layers else "what a neuron sees is 0"
         followed = (
-            "No engine follows them above the first layer." if problem.upper else "The numba engine follows them."
+            "The numba engine follows them." if problem.two_layers else "No engine follows them above the first layer."
         )
         if problem.uncompiled:
             followed = f"No engine follows them without a compiled kernel for {problem.uncompiled}."

@@ -25,8 +25,6 @@ FACTOR, TOLERANCES = 1.0, 10.0
 #: this part of itself.
 NEARER = 0.1
 
-#: How many of the arrays that are looked back at are of the neurons.
-OF_NEURONS = 4
 NOT_SAVED = ("rtol", "settled", "look", "target", "network")
 
 AT_REST = "the flow came to rest"
@@ -85,7 +83,7 @@ class Rest:
         self.smallest = min(self.smallest, log_loss)
         if snapshot.time < self.next_look:
             return
-        look = _arrays(snapshot)
+        look = self._arrays(snapshot)
         if self.look:
             fallen, moved = self.log_loss - self.smallest, self._motion(self.look, look)
             still = fallen < SETTLED_LOSS and moved < SETTLED_MOTION
@@ -97,10 +95,15 @@ class Rest:
         """The largest change of a unit relative to what it was."""
         if self.network is None:
             return _motion(before, after)
-        old, new = before[OF_NEURONS:], after[OF_NEURONS:]
-        sizes = [unit_sizes(array, leaf.units, np) for array, leaf in zip(old, self.network.leaves, strict=True)]
-        change = [now - then for then, now in zip(old, new, strict=True)]
+        sizes = [unit_sizes(array, leaf.units, np) for array, leaf in zip(before, self.network.leaves, strict=True)]
+        change = [now - then for then, now in zip(before, after, strict=True)]
         return float(self.network.relative(change, sizes, np).max())
+
+    def _arrays(self, snapshot: Snapshot) -> tuple[Floats, ...]:
+        """What is looked at of an instant."""
+        if self.network is not None:
+            return snapshot.arrays(self.network)
+        return snapshot.direction, snapshot.log_norm, snapshot.output_sign, snapshot.output_log
 
     def _note_turn(self, snapshot: Snapshot, target: Target) -> None:
         log_time = -math.inf if snapshot.time == 0 else float(snapshot.log10_time or math.log10(snapshot.time))
@@ -137,19 +140,13 @@ def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     return Target(reduced, min(aligning.values()))
 
 
-def _arrays(snapshot: Snapshot) -> tuple[Floats, ...]:
-    return (snapshot.direction, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, *snapshot.upper)
-
-
 def _motion(before: tuple[Floats, ...], after: tuple[Floats, ...]) -> float:
-    """The largest change of a neuron's direction, log norm or output weight, or of a matrix above, relative to what it
-    was."""
-    (u, rho, sign, log, *upper), (u_now, rho_now, sign_now, log_now, *upper_now) = before, after
+    """The largest change of a neuron's direction, log norm or output weight, relative to what it was."""
+    (u, rho, sign, log), (u_now, rho_now, sign_now, log_now) = before, after
     largest = np.maximum(np.maximum(log, log_now), rho_now + math.log(OUTPUT_FLOOR))
     changes = [
         np.linalg.norm(u_now - u, axis=1),
         np.abs(rho_now - rho),
         np.abs(sign_now * np.exp(log_now - largest) - sign * np.exp(log - largest)),
-        *(np.linalg.norm(new - old) / np.linalg.norm(old) for old, new in zip(upper, upper_now, strict=True)),
     ]
     return max(float(np.max(change)) for change in changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Booleans, Floats
+from ..kinds.network import Network
 from ..problem import Reduced
-from ..problem.weights import Weights
+from ..problem.weights import Weights, polar_rows
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """direction (m, r): unit rows in the reduced coordinates; log_norm (m,); v_j = output_sign e^output_log, both (m,);
-    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none. upper: the
-    matrices of the layers above the first, of a network of any depth. log10_time: beside time where the loss clock runs,
-    since time may then overflow to inf; else None.
+    sliding (m, n'): pairs that slide along their boundary <w_j, x_i> = 0, None where the engine follows none. leaves: of
+    an ordinary network, the trained arrays whose rows are no neurons; it has no v_j. log10_time: beside time where the
+    loss clock runs, since time may then overflow to inf; else None.
 
     Many instants at once have a leading axis in every array, and time (T,).
     """
@@ -30,23 +32,44 @@ class Snapshot:
     output_log: Floats
     sliding: Booleans | None = None
     log10_time: Any = None
-    upper: tuple[Floats, ...] = ()
+    leaves: tuple[Floats, ...] = ()
 
     def __getitem__(self, index: Any) -> Snapshot:
         """Of many instants, those at an index of the leading axis."""
         rows: Any = [None if array is None else array[index] for array in self._rows()]
-        return replace(Snapshot(*rows), upper=tuple(matrix[index] for matrix in self.upper))
+        return replace(Snapshot(*rows), leaves=tuple(leaf[index] for leaf in self.leaves))
 
     @classmethod
     def stack(cls, instants: Sequence[Snapshot]) -> Snapshot:
         """Single instants, at least one, along a leading axis."""
         columns = zip(*(instant._rows() for instant in instants), strict=True)
         rows: Any = [None if column[0] is None else np.array(column) for column in columns]
-        layers = zip(*(instant.upper for instant in instants), strict=True)
-        return replace(cls(*rows), upper=tuple(np.array(layer) for layer in layers))
+        leaves = zip(*(instant.leaves for instant in instants), strict=True)
+        return replace(cls(*rows), leaves=tuple(np.array(leaf) for leaf in leaves))
+
+    @classmethod
+    def first(cls, reduced: Reduced) -> Snapshot:
+        """At time 0."""
+        weights = reduced.problem.weights
+        logs = weights.log_norm, weights.output_sign, weights.output_log
+        return cls(0.0, reduced.direction, *logs, leaves=weights.leaves)
+
+    @classmethod
+    def of_arrays(cls, time: float, network: Network, arrays: Sequence[Floats]) -> Snapshot:
+        """Of all trained arrays of an ordinary network, in the reduced coordinates."""
+        rows, others = network.apart(arrays)
+        direction, log_norm = np.zeros((0, math.prod(network.input_shape))), np.zeros(0)
+        if rows is not None:
+            direction, log_norm = polar_rows(rows)
+        none = np.zeros(len(log_norm))
+        return cls(time, direction, log_norm, none, none - np.inf, leaves=others)
+
+    def arrays(self, network: Network) -> tuple[Floats, ...]:
+        """The inverse of `of_arrays`, at many instants, too."""
+        return network.together(np.exp(self.log_norm)[..., None] * self.direction, self.leaves)
 
     def _rows(self) -> tuple[Any, ...]:
-        """All fields but `upper`, which is the last."""
+        """All fields but `leaves`, which is the last."""
         return tuple(getattr(self, field.name) for field in fields(self)[:-1])
 
 
@@ -57,7 +80,7 @@ def going_on(reduced: Reduced, snapshot: Snapshot) -> Reduced:
         snapshot.log_norm,
         snapshot.output_sign,
         snapshot.output_log,
-        snapshot.upper,
+        snapshot.leaves,
         bias=reduced.problem.bias,
     )
     return replace(reduced, problem=replace(reduced.problem, weights=weights), direction=snapshot.direction)

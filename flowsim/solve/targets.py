@@ -21,10 +21,10 @@ def target_cluster(reduced: Reduced) -> Integers:
     none is positive.
 
     Those are the centres of the neuron's own sign. Where every class has an output they are the centre of the neuron's
-    class, or all others if its output weight is negative. Neurons below several layers have no sign, and no target.
+    class, or all others if its output weight is negative. Neurons of an ordinary network have no sign, and no target.
     """
     problem = reduced.problem
-    if not len(problem.centers) or problem.upper:
+    if not len(problem.centers) or not problem.two_layers:
         return np.full(len(reduced.direction), -1)
     if problem.loss.classes:
         own = (problem.neuron_output[:, None] == np.arange(len(problem.centers))) == (problem.weights.output_sign > 0)[

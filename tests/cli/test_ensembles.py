@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import flowsim as package
 from flowsim.results.gathered import NOT_RUN, Outcome
-from flowsim.run.progress import EnsembleBar
+from flowsim.run.progress import ProgressBar, Standing
 
 SEEDS = ["--set", "seed=[0, 1, 2]"]
 
@@ -57,7 +58,7 @@ def test_json_has_the_same(flowsim):
 
 
 def test_where_no_member_has_run_there_is_a_page_all_the_same(flowsim, monkeypatch):
-    monkeypatch.setattr("flowsim.run.ensemble.Ensemble.fly", lambda self, index: Outcome(NOT_RUN))
+    monkeypatch.setattr("flowsim.run.members.Members._run_one", lambda *_: Outcome(NOT_RUN))
     answer = flowsim("run", "a.toml", *SEEDS, "--json")
     assert answer.code == 3
     facts = json.loads(answer.out, parse_constant=pytest.fail)
@@ -96,17 +97,17 @@ def test_bad_seeds_are_answered_with_their_line(flowsim, folder, files, command,
 
 PRESS_CONTROL_C_ONCE_A_MEMBER_IS_DONE = """
 import os, signal, sys
-from flowsim.run import ensemble, progress
+from flowsim.run.progress import ProgressBar
 from flowsim.cli import main
 
 pressed = []
 
-def show(self, ended, running, members):
-    if ended and not pressed:
+def show(bar, standing):
+    if standing.ended and not pressed:
         pressed.append(True)
         os.kill(os.getpid(), signal.SIGINT)
 
-progress.EnsembleBar.show = show
+ProgressBar.listener = show
 sys.exit(main(["run", "a.toml", "--set", "seed=[0, 1, 2, 3]", "--set", "flow.until.time=1e5"]))
 """
 
@@ -136,6 +137,6 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "told"), [(Terminal(), True), (io.StringIO(), False)], ids=["terminal", "pipe"])
 def test_the_bar_counts_members(monkeypatch, stream, told):
     monkeypatch.setattr(sys, "stderr", stream)
-    with EnsembleBar() as bar:
-        bar.show(1, 2, 4)
+    with ProgressBar(package.loads("seed = [0, 1, 2, 3]")) as bar:
+        bar.show(Standing(4, 1, 2))
     assert ("25%" in stream.getvalue() and "1 of 4 members, 2 running" in stream.getvalue()) == told

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import flowsim as package
-from flowsim.run.progress import ProgressBar
+from flowsim.run.progress import ProgressBar, Standing
 from flowsim.solve import Report
 from flowsim.solve.compiling import compiling
 
@@ -28,7 +28,7 @@ def shown(stream: io.StringIO, monkeypatch, until: str, log_losses: list[float])
     with ProgressBar(scenario) as bar:
         for time, log_loss in enumerate(log_losses):
             report = Report(float(time), 0.1, time, 0, time, reached="", stalled=False, finite=True)
-            bar.show(report, log_loss, "growth")
+            bar.show(Standing(1, 0, 1, report, log_loss, "growth"))
     return [line for line in stream.getvalue().split("\r") if line.strip()]
 
 
@@ -41,7 +41,8 @@ def compiled(stream: io.StringIO, monkeypatch, once: bool) -> list[str]:
                 ticks = len(stream.getvalue())
                 while len(stream.getvalue()) == ticks:  # the clock moves though nothing else does
                     time.sleep(0.05)
-        bar.show(Report(1.0, 0.1, 1, 0, 1, reached="", stalled=False, finite=True), -1.0, "growth")
+        report = Report(1.0, 0.1, 1, 0, 1, reached="", stalled=False, finite=True)
+        bar.show(Standing(1, 0, 1, report, -1.0, "growth"))
     return [line.strip() for line in re.split(r"[\r\n]", stream.getvalue()) if line.strip()]
 
 
@@ -110,7 +111,7 @@ def test_on_the_loss_clock_powers_of_ten_are_shown_and_half_way_is_half_of_the_l
                 clock=3.0,
                 loss_clock_from=0.0,
             )
-            bar.show(report, log10_loss * math.log(10), "convergence")
+            bar.show(Standing(1, 0, 1, report, log10_loss * math.log(10), "convergence"))
     last = [line for line in terminal.getvalue().split("\r") if line.strip()][-1]
     assert "time 1e1000, loss 1e-1000, 7 steps" in last
     assert " 53%|" in last  # log1p(1e3 log 10) / log1p(1e6 log 10)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.observe import Recorder, Selection, Setting, instant, recorder
+from flowsim.observe import NUMERICS, Recorder, Selection, Setting, instant, recorder
 from flowsim.problem import reduce
 from flowsim.solve import Report, Snapshot
 
@@ -70,22 +70,29 @@ def test_a_batch_is_observed_as_its_instants_one_by_one(at_once, summarised, pro
         patch.setattr(recorder, "PER_SAMPLE_LIMIT", 0 if summarised else recorder.PER_SAMPLE_LIMIT)
         selection = Selection.of(scenario, setting)
         patch.setattr(Setting, "batch", at_once)
-        one_by_one = Recorder(scenario, setting, selection)
+        one_by_one, waiting, together = (Recorder(scenario, setting, selection) for _ in range(3))
         instants = instants_of(setting, count, seed)
-        seen: dict[str, list[np.ndarray]] = {name: [] for name in selection.shapes}
+        reports = [Report(time, 0.1, time, 2, 3, "", False, True) for time in range(count)]
         with np.errstate(all="ignore"):
-            for snapshot in instants:
-                one_by_one.keep(snapshot, Report(snapshot.time, 0.1, 1, 2, 3, "", False, True))
-            parts = []
-            for part, values in selection.observe_all(setting, Snapshot.stack(instants)):
-                parts += range(count)[part]
-                for name, array in values.items():
-                    seen[name].append(array)
-    assert parts == [*range(count)]
-    expected = one_by_one.trajectory(complete=False).variables
-    assert expected.keys() == seen.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(np.concatenate(seen[name]), value, err_msg=name)
+            for snapshot, report in zip(instants, reports, strict=True):
+                one_by_one.keep(snapshot, report)
+                log_loss = one_by_one.log_loss  # what is asked about is observed at once
+                waiting.keep(snapshot, report)
+            counts = {name: np.array([getattr(report, name) for report in reports]) for name in NUMERICS}
+            together.keep_all(Snapshot.stack(instants), counts)
+            expected = one_by_one.trajectory(complete=False)
+            found = [recorder.trajectory(complete=False) for recorder in (waiting, together)]
+    assert waiting.log_loss == together.log_loss == log_loss
+    for trajectory in found:
+        for name in ("time", "kept_weights", "direction", "bias"):
+            np.testing.assert_array_equal(getattr(trajectory, name), getattr(expected, name), err_msg=name)
+        for mine, others in (
+            (trajectory.variables, expected.variables),
+            (trajectory.numerics, expected.numerics),
+        ):
+            assert mine.keys() == others.keys()
+            for name, value in others.items():
+                np.testing.assert_array_equal(mine[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize(("samples", "at_least"), [(24, 50), (100_000, 1)])

@@ -65,7 +65,7 @@ def test_a_result_is_reopened_anywhere_and_runs_again(tmp_path, sections, init):
     with flowsim.reopen(tmp_path / "there" / "run.nc") as case:
         for name in ("inputs", "targets", "centers", "hidden_direction", "hidden_log_norm", "output", "hidden_bias"):
             np.testing.assert_array_equal(getattr(case.problem, name), getattr(built, name))
-        for layer, expected in zip(case.problem.upper, built.upper, strict=True):
+        for layer, expected in zip(case.problem.leaves, built.leaves, strict=True):
             np.testing.assert_array_equal(layer, expected)
         assert case.problem.balanced == built.balanced
         assert case.scenario.sha256 == tree.attrs["scenario_sha256"]

@@ -5,8 +5,7 @@ from .classifier import ByProbability, Classifier, Network, OwnClass, TwoLayer, 
 from .evaluation import check, evaluated, robustness
 from .exact import exact_radius
 from .ideal import IDEALS, ClusterRule, bayes, ideal_classifier, nearest_cluster, power_classifier
-from .layered import Layered
-from .tangent import Tangent
+from .ordinary import Ordinary
 from .trained import classifier_of, network_of
 from .transfer import transfer
 
@@ -15,10 +14,9 @@ __all__ = [
     "ByProbability",
     "Classifier",
     "ClusterRule",
-    "Layered",
     "Network",
+    "Ordinary",
     "OwnClass",
-    "Tangent",
     "TwoLayer",
     "bayes",
     "certified_radius",

@@ -11,8 +11,8 @@ from ...arrays import Floats
 from .certified import certified_radius, has_certificate, lipschitz_radius
 from .classifier import ByProbability, Classifier, OwnClass
 from .exact import exact_radius, exactness
-from .layered import Layered
 from .leads import lead_radius
+from .ordinary import Ordinary
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def _certified(classifier: Classifier, x: Floats, label: Floats) -> Floats | Non
     if isinstance(classifier, ByProbability | OwnClass):
         lead = lead_radius(classifier, x)
         return None if lead is None else _where_right(classifier, x, label, lead)
-    if isinstance(classifier, Layered) and classifier.activation.lipschitz is not None:
-        return _where_right(classifier, x, label, lipschitz_radius(classifier, x))
+    if isinstance(classifier, Ordinary) and (steepness := classifier.steepness) is not None:
+        return _where_right(classifier, x, label, lipschitz_radius(classifier, steepness, x))
     return None
 
 

@@ -14,8 +14,8 @@ from ...kinds.network import Network
 class Ordinary:
     """Implements :class:`flowsim.evaluate.robustness.classifier.Network`.
 
-    arrays: the trained ones. basis (d, r): of the space that inputs are seen in; None for all of it. It is a classifier
-    where the network has one output.
+    arrays: the trained ones. basis (d, r): of the space that inputs are seen in; None for all of it, or where the neurons'
+    rows are in its coordinates. It is a classifier where the network has one output.
     """
 
     network: Network
@@ -30,10 +30,25 @@ class Ordinary:
 
     @property
     def directions(self) -> Floats:
-        return np.eye(self.dimension)
+        return np.eye(self.dimension) if self._rows is None else self._rows[:, : self.features]
 
     def within(self, basis: Floats) -> Ordinary:
-        return replace(self, basis=basis if self.basis is None else self.basis @ basis)
+        if self._rows is None:
+            return replace(self, basis=basis if self.basis is None else self.basis @ basis)
+        inside = np.concatenate([self.directions @ basis, self._rows[:, self.features :]], axis=1)
+        arrays = self.network.together(inside, self.network.apart(self.arrays)[1])
+        return replace(self, arrays=arrays, features=basis.shape[1])
+
+    @property
+    def steepness(self) -> float | None:
+        """A bound of |f(x) - f(z)|/|x - z|; None where none is known."""
+        return self.network.steepness(self.network.tree(self.arrays))
+
+    @property
+    def _rows(self) -> Floats | None:
+        """The neurons (m, d), biases in a last column, where these are all that sees inputs; else None."""
+        neurons = self.network.neurons
+        return self.network.apart(self.arrays)[0] if neurons is not None and neurons.reducible else None
 
     def __call__(self, x: Floats) -> Floats:
         """(n,): the network's output; (n, k) where it has several"""
@@ -43,7 +58,7 @@ class Ordinary:
     def scores(self, x: Floats) -> Floats:
         from ...kinds.trees import outputs_at  # with JAX, which other networks do without
 
-        return outputs_at(self.network, self.arrays, self._whole(x)).T.reshape(len(x), -1)
+        return outputs_at(self.network, self.arrays, self.network.seen(self._whole(x))).T.reshape(len(x), -1)
 
     def value(self, x: Floats) -> Floats:
         return self.scores(x)[:, 0]

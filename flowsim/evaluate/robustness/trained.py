@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ...observe import Setting
+from ...observe.parameters import arrays
 from ...solve import Snapshot
 from .classifier import ByProbability, Network, TwoLayer
-from .layered import Layered
 from .ordinary import Ordinary
-from .tangent import Tangent
 
 
 def network_of(setting: Setting, snapshot: Snapshot) -> TwoLayer:
     """The two-layer network at a single instant, in the original features. With several outputs, their sum."""
-    assert setting.problem.two_layers, "the network has more than two layers, or gates; see classifier_of"
+    assert setting.problem.two_layers, "the network is an ordinary one; see classifier_of"
     direction, offset = setting.reduced.lift(snapshot.direction)
     activation = setting.problem.activation.at(snapshot.time)
     return TwoLayer.of_logs(direction, offset, snapshot.log_norm, snapshot.output_sign, snapshot.output_log, activation)
@@ -32,16 +29,9 @@ def by_outputs(setting: Setting, snapshot: Snapshot) -> TwoLayer:
 def classifier_of(setting: Setting, snapshot: Snapshot) -> Network:
     """The network at a single instant, and the binary classifier that it is; with an output for each cluster, that by
     probabilities."""
-    if setting.problem.network is not None:
-        return Ordinary(setting.problem.network, snapshot.upper, setting.problem.inputs.shape[1])
-    if snapshot.upper:
-        direction, offset = setting.reduced.lift(snapshot.direction)
-        norm = np.exp(snapshot.log_norm)
-        return Layered(norm[:, None] * direction, norm * offset, snapshot.upper, setting.problem.activation)
     problem = setting.problem
-    if problem.gates is not None:
-        trained, _ = setting.reduced.lift(np.exp(snapshot.log_norm)[:, None] * snapshot.direction)
-        return Tangent(trained, problem.gates)
+    if problem.network is not None:
+        return Ordinary(problem.network, arrays(setting.reduced, snapshot), problem.inputs.shape[1])
     network = network_of(setting, snapshot)
     if not problem.loss.classes:
         return network

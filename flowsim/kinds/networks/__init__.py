@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...errors import UsageError
 from ..activations import NONE, Activation
 from ..drawing import Drawing
-from ..gates import Gates
 from ..network import Handed, Network
 from ..registry import Registry
 from ..samples import Samples
@@ -26,18 +25,21 @@ class NetworkSection(Section):
     """What a network says of itself. A kind adds `kind`, its keys, and what it is capable of.
 
     own_outputs: whether each neuron has an output weight of its own, trained or as the scenario says; neurons can then be
-    shared out among several outputs. gated: whether gates that were drawn once multiply what neurons respond with.
-    ordinary: whether it is any function of a tree of arrays, and has no neurons; `network` then gives it.
+    shared out among several outputs. ordinary: whether it is a function of a tree of arrays; `network` then gives it.
+    has_neurons: whether there is a first layer of neurons, whose rows see the inputs. reducible: whether inputs are seen
+    by these rows alone, and by their products with them. layered: whether there are matrices of layers above.
     takes_weights: whether it may start from weights that [init] takes from outside.
-    is_product: whether it is a product of matrices times x; starts that are for such products then move them.
-    hidden_widths: of a network of several layers, the neurons of all but the output layer.
+    is_product: whether it is a product of matrices times x; starts that are for such products then move them. factors: how
+    many trained arrays are multiplied with each other, where products of small ones may underflow.
     """
 
     TAG: ClassVar[str] = "kind"
     SORT: ClassVar[str] = "network"
     own_outputs: ClassVar[bool] = False
-    gated: ClassVar[bool] = False
     ordinary: ClassVar[bool] = False
+    has_neurons: ClassVar[bool] = True
+    reducible: ClassVar[bool] = True
+    layered: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
     is_product: ClassVar[bool] = False
 
@@ -78,7 +80,7 @@ class NetworkSection(Section):
 
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         """Of an ordinary network: what it computes, and from where it starts."""
-        raise UsageError(f'a network of kind "{self.kind}" has neurons; it is no function of a tree of arrays')
+        raise UsageError(f'a network of kind "{self.kind}" is no function of a tree of arrays')
 
     def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
         """Of a result of a network that no text can say all of: the same network, from the function and a tree that are
@@ -86,16 +88,12 @@ class NetworkSection(Section):
         raise UsageError(f'apply and params are for runs of flowsim.flow; this one was of model.kind = "{self.kind}"')
 
     @property
-    def hidden_widths(self) -> tuple[int, ...]:
-        return ()
+    def factors(self) -> int:
+        return 1
 
     @property
     def common_threshold(self) -> Threshold | None:
         """A threshold that all neurons share and that changes with time; None of networks without one."""
-        return None
-
-    def draw_gates(self, dimension: int, seed: int) -> Gates | None:
-        """None of networks that are not gated."""
         return None
 
 

@@ -18,6 +18,8 @@ class Function(NetworkSection):
     """A function of Python, f(x) = apply(params, x), as :func:`flowsim.flow` takes it; no text can say all of it."""
 
     ordinary: ClassVar[bool] = True
+    has_neurons: ClassVar[bool] = False
+    reducible: ClassVar[bool] = False
 
     kind: Literal["function"]
     name: str = Field(description="what Python calls the function")

@@ -5,18 +5,23 @@ f(x) = sum_j <v_j, x> g_j(x), linear in what is trained, v, with gates g_j that 
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from ...arrays import Floats
 from ..activations import Activation
-from ..gates import Gates
+from ..inits import Shape
+from ..ordinary import NeuronsSection, Streams
 from ..section import Count, NonNegative
-from ..streams import stream
-from . import NETWORKS, NetworkSection
+from . import NETWORKS
+
+#: The random weights of the gates.
+GATES = "gates"
 
 
-class NtkFeatures(NetworkSection):
+class NtkFeatures(NeuronsSection):
     """f(x) = sum_j <v_j, x> g_j(x) with g_j(x) = P(<w_j, x> + r >= b) + P(-<w_j, x> + r >= b), r ~ N(0, sigma^2).
 
     Only v is trained. w_j ~ N(0, I) is drawn once, and sigma = smoothing b. With the sum of the two, x g_j(x) is the
@@ -29,11 +34,9 @@ class NtkFeatures(NetworkSection):
     gates: Literal["sum", "difference"] = Field(
         "sum", description='"difference" subtracts the second probability: f(-x) is then f(x)'
     )
-    gated: ClassVar[bool] = True
     activation: ClassVar[str] = "ntk_features"
+    output: ClassVar[str] = "fixed"  # a sum of the neurons
     bias: ClassVar[bool] = False
-    output: ClassVar[str] = "fixed"
-    output_weight: ClassVar[float] = 1.0
 
     @property
     def neurons(self) -> int:
@@ -41,15 +44,33 @@ class NtkFeatures(NetworkSection):
 
     @property
     def formulas(self) -> Activation:
-        """Of v_j alone; its response times the gate is the neuron's. degree is None, as powers' formulas know no gates."""
+        """Of v_j alone; its response times the gate is the neuron's."""
         return Activation(
             "ntk_features", lambda s, log_norm, xp: (s, xp.ones_like(s)), homogeneity=1, degree=None, smooth=True
         )
 
-    def draw_gates(self, dimension: int, seed: int) -> Gates:
-        weights = stream(seed, "model.features").standard_normal((self.width, dimension))
+    @property
+    def output_degree(self) -> float:
+        return 1.0
+
+    def start(self, init: Shape, streams: Streams, features: int, outputs: int) -> Mapping[str, Floats]:
+        return {self.NEURONS: init.rows(streams("initialisation"), (self.width, features))}
+
+    def constants(self, streams: Streams, features: int) -> Mapping[str, Floats]:
+        return {GATES: streams("model.features").standard_normal((self.width, features))}
+
+    def apply(self, params: Mapping[str, Any], x: Any) -> Any:
+        return ((x @ params[self.NEURONS].T) * self._gates(x @ params[GATES].T)).sum(axis=1)
+
+    def _gates(self, z: Any) -> Any:
+        """g_j(x_i) for z (n, m), <w_j, x_i>"""
+        from ..in_jax import normal_cdf  # with JAX, which other networks do without
+
         sign = 1.0 if self.gates == "sum" else -1.0
-        return Gates(weights, self.threshold, self.smoothing * self.threshold, sign)
+        if not self.smoothing * self.threshold:
+            return 1.0 * (z >= self.threshold) + sign * (-z >= self.threshold)
+        spread = self.smoothing * self.threshold
+        return normal_cdf((z - self.threshold) / spread) + sign * normal_cdf((-z - self.threshold) / spread)
 
 
 NETWORKS.register("ntk_features", NtkFeatures)

@@ -17,13 +17,13 @@ from .field import Data, Network
 
 
 class State(NamedTuple):
-    """hidden (m, r), log_norm (m,), output (m,) and the matrices of the layers above the first; what a form of the state
-    does not need is None."""
+    """hidden (m, r), log_norm (m,) and output (m,) of two layers of neurons, or the trained arrays of an ordinary network;
+    what a form of the state does not need is None."""
 
     hidden: jax.Array
     log_norm: jax.Array | None
     output: jax.Array | None
-    upper: tuple[jax.Array, ...] | None = None
+    leaves: tuple[jax.Array, ...] | None = None
 
 
 class Constants(NamedTuple):

@@ -23,20 +23,16 @@ from ...problem import Reduced
 
 
 class Data(NamedTuple):
-    """The arrays of the problem on the device. inputs (n', r), of the type that products have; targets, weight (n',); gate
-    (m, n'): what responses are multiplied with, where gates are fixed."""
+    """The arrays of the problem on the device. inputs (n', r), of the type that products have; targets, weight (n',)."""
 
     inputs: jax.Array
     targets: jax.Array
     weight: jax.Array
-    gate: jax.Array | None = None
 
     @classmethod
     def of(cls, reduced: Reduced, precision: str = "float64") -> Data:
         inputs = jnp.asarray(reduced.inputs, jnp.float32 if precision == "mixed" else jnp.float64)
-        gates = reduced.problem.gates
-        gate = None if gates is None else jnp.asarray(gates.at(reduced.inputs).T)
-        return cls(inputs, jnp.asarray(reduced.targets.T), jnp.asarray(reduced.sample_weight), gate)
+        return cls(inputs, jnp.asarray(reduced.targets.T), jnp.asarray(reduced.sample_weight))
 
     def project(self, direction: jax.Array) -> jax.Array:
         """(m, n'): <u_j, x_i> for unit directions (m, r)."""
@@ -132,8 +128,7 @@ class Network(OfLoss):
         return jnp.sum(jnp.exp(2 * log_norm) * (1 + (ratio**2 if self.trained_output else 0.0)))
 
     def _response(self, direction: jax.Array, log_norm: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
-        response, slope = self.activation.response(data.project(direction), log_norm[:, None], jnp)
-        return (response, slope) if data.gate is None else (response * data.gate, slope * data.gate)
+        return self.activation.response(data.project(direction), log_norm[:, None], jnp)
 
     def _sum(self, response: jax.Array, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
         factor = ratio * jnp.exp((self.activation.homogeneity + 1) * log_norm)

@@ -26,7 +26,6 @@ from .chebyshev import Chebyshev
 from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
-from .layers import Layers
 from .stepper import Carry, Stepper
 from .tree import Objective, Tree
 
@@ -50,8 +49,8 @@ SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
 #: The name under which is remembered how long compiling took, about how many processor seconds that is where it was never
 #: measured, and how many are more than what is compiled already takes.
 NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
-#: What the weights of layer l, above the first, are saved as.
-LAYER = "layer_{}"
+#: What a trained array of an ordinary network is saved as, by its place.
+LEAF = "leaf_{}"
 
 
 def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float], loss_clock: bool) -> Coordinates:
@@ -59,8 +58,6 @@ def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float], loss_
         objective = Objective(problem.loss, loss_clock, _growth(problem, loss_clock))
         return Tree(problem.network, objective, problem.network.rates(rates))
     network = _network(problem, loss_clock)
-    if problem.upper:
-        return Layers(network)
     if plan.coordinates == "polar":
         return Polar(network, problem.balanced, problem.trained_output)
     return Cartesian(network, problem.trained_output)
@@ -214,11 +211,11 @@ class DiffraxIntegrator:
         return self._stepper.coordinates.snapshot(time, state, self._constants)
 
     def save(self, carry: Carry) -> dict[str, Any]:
-        *rows, upper = carry.state
+        *rows, leaves = carry.state
         state = {
             name: np.asarray(leaf) for name, leaf in zip(State._fields[:-1], rows, strict=True) if leaf is not None
         }
-        state |= {LAYER.format(layer): np.asarray(matrix) for layer, matrix in enumerate(upper or (), start=2)}
+        state |= {LEAF.format(place): np.asarray(leaf) for place, leaf in enumerate(leaves or ())}
         controller = np.array([float(leaf) for leaf in carry.controller_state])
         counts = np.array([int(carry.accepted), int(carry.rejected), int(carry.spent)])
         clock = np.array([float(carry.time), float(carry.step)])
@@ -234,9 +231,9 @@ class DiffraxIntegrator:
     @in_float64
     def restore(self, saved: dict[str, Any]) -> Carry:
         log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
-        layers = range(2, len(self._start.upper or ()) + 2)
-        upper = tuple(jnp.asarray(saved[LAYER.format(layer)]) for layer in layers) if self._start.upper else None
-        state = State(jnp.asarray(saved["hidden"]), log_norm, output, upper)
+        there = None if self._start.leaves is None else range(len(self._start.leaves))
+        leaves = None if there is None else tuple(jnp.asarray(saved[LEAF.format(place)]) for place in there)
+        state = State(jnp.asarray(saved["hidden"]), log_norm, output, leaves)
         begun, step = saved["clock"]
         timed = {name: f"times_{name}" for name in Times._fields}
         times = None

@@ -28,7 +28,7 @@ class Objective(OfLoss):
 
 @dataclass(frozen=True)
 class Tree:
-    """upper = the trained arrays; there are no neurons. rates: what the velocity of each array is multiplied with.
+    """leaves = the trained arrays, neurons in the reduced coordinates. rates: what the velocity of each is multiplied with.
 
     Implements :class:`flowsim.solve.diffrax.coordinates.Coordinates`.
     """
@@ -38,20 +38,29 @@ class Tree:
     rates: tuple[float, ...]
 
     def start(self, reduced: Reduced) -> State:
-        return _state(tuple(map(jnp.asarray, reduced.problem.upper)))
+        return _state(tuple(map(jnp.asarray, Snapshot.first(reduced).arrays(self.of))))
 
     def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         return state.hidden, jnp.zeros(0), jnp.zeros(0)
 
     def outputs(self, state: State, constants: Constants) -> jax.Array:
-        return self.of.outputs(_arrays(state), constants.data.inputs)
+        return self._outputs(_arrays(state), constants.data.inputs)
+
+    def _outputs(self, arrays: tuple[jax.Array, ...], inputs: jax.Array) -> jax.Array:
+        """In float64, computed in the type that the inputs have."""
+        found = self.of.outputs(tuple(array.astype(inputs.dtype) for array in arrays), inputs)
+        return found.astype(arrays[0].dtype)
 
     def field(self, state: State, constants: Constants) -> State:
         data, arrays = constants.data, _arrays(state)
-        outputs, pull_back = jax.vjp(lambda trained: self.of.outputs(trained, data.inputs), arrays)
+        outputs, pull_back = jax.vjp(lambda trained: self._outputs(trained, data.inputs), arrays)
         pull = self.network.pull(outputs, lambda: _square(arrays), data)
-        falling = pull_back(pull)[0]
-        return _state(tuple(rate * array for rate, array in zip(self.rates, falling, strict=True)))
+        scale = jnp.ones(())
+        if data.inputs.dtype != outputs.dtype:  # nothing is to underflow in the other type
+            largest = jnp.max(jnp.abs(pull))
+            scale = jnp.where(largest > 0, largest, 1.0)
+        falling = pull_back(pull / scale)[0]
+        return _state(tuple(rate * scale * array for rate, array in zip(self.rates, falling, strict=True)))
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(units,): each one's error relative to the larger of its sizes before and after."""
@@ -101,8 +110,7 @@ class Tree:
         return state
 
     def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot:
-        none, arrays = np.zeros(0), tuple(map(np.asarray, _arrays(state)))
-        return Snapshot(time, np.zeros((0, constants.data.inputs.shape[1])), none, none, none, upper=arrays)
+        return Snapshot.of_arrays(time, self.of, tuple(map(np.asarray, _arrays(state))))
 
 
 def _state(arrays: tuple[jax.Array, ...]) -> State:
@@ -110,8 +118,8 @@ def _state(arrays: tuple[jax.Array, ...]) -> State:
 
 
 def _arrays(state: State) -> tuple[jax.Array, ...]:
-    assert state.upper is not None
-    return state.upper
+    assert state.leaves is not None
+    return state.leaves
 
 
 def _parts(count: int) -> np.ndarray:

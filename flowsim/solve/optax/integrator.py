@@ -1,10 +1,10 @@
-"""Descent of ordinary networks behind the drive's protocol: time is step x iteration, and every instant is at one."""
+"""Descent of networks in JAX behind the drive's protocol: time is step x iteration, and every instant is at one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -19,28 +19,36 @@ from ...kinds.network import Network
 from ...kinds.streams import stream
 from ...kinds.trees import in_float64
 from ...machine import measured, remember
-from ...problem import Reduced
+from ...problem import Reduced, fresh
 from ...scenario import Scenario
 from ..compiling import compiling
 from ..descent.layout import Method
+from ..function import network_of
 from ..goals import Goals, reached_goal
 from ..integrator import Report
 from ..plan import Plan
 from ..snapshot import Snapshot
+from .attacker import Attacker
 from .optimizer import Recipe
 
-#: Iterations that are handed to compiled code at a time, at most.
-CHUNK = 256
+#: Iterations that are handed to compiled code at a time, at most, and how large samples that are drawn for them may be.
+CHUNK, FRESH_BYTES = 256, 2**25
 #: As of the engine that follows flows.
 NAME, SECONDS, WORTH_NOTING = "optax", 2.0, 1.0
 
 
 class Seen(NamedTuple):
-    """What the gradients of some iterations are of: rows (K, b) of the samples, and change (K, …, b) of their targets; None
-    where all samples are seen, and as they are."""
+    """What the gradients of some iterations are of: rows (K, b) of the samples, or samples drawn anew, inputs (K, b, r) and
+    targets (K, …, b); and change (K, …, b) of targets. None where all samples are seen, and as they are."""
 
-    rows: jax.Array | None
-    change: jax.Array | None
+    rows: jax.Array | None = None
+    inputs: jax.Array | None = None
+    targets: jax.Array | None = None
+    change: jax.Array | None = None
+
+    @property
+    def everything(self) -> bool:
+        return all(part is None for part in self)
 
 
 class Carry(NamedTuple):
@@ -57,11 +65,12 @@ class Carry(NamedTuple):
 
 
 class Data(NamedTuple):
-    """inputs (n, d), targets (n,) or (k, n), weight (n,)."""
+    """inputs (n, r), targets (n,) or (k, n), weight (n,); feature (r,): 1 for what an attacker may move, 0 for a bias's."""
 
     inputs: jax.Array
     targets: jax.Array
     weight: jax.Array
+    feature: jax.Array
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Steps:
     loss: Loss
     recipe: Recipe
     method: Method
+    attacker: Attacker | None
     log_goal: float
 
     @cached_property
@@ -111,7 +121,7 @@ class Steps:
         finite = jnp.isfinite(log_loss) | (log_loss == -jnp.inf)
         for array in (*carry.arrays, *ahead):
             finite = finite & jnp.all(jnp.isfinite(array))
-        if seen.rows is not None or seen.change is not None:
+        if not seen.everything:
             log_loss = jnp.asarray(jnp.inf)
             if self.log_goal > -np.inf:
                 due = (self.method.before + carry.iteration) % self.method.epoch == 0
@@ -119,10 +129,35 @@ class Steps:
         return carry._replace(ahead=ahead, evaluations=carry.evaluations + 1, log_loss=log_loss, finite=finite)
 
     def _gradient(self, arrays: tuple[jax.Array, ...], data: Data) -> tuple[tuple[jax.Array, ...], jax.Array]:
-        """(of the training loss over these samples, log of that loss)"""
-        outputs, pull_back = jax.vjp(lambda trained: self.network.outputs(trained, data.inputs), arrays)
+        """(of the training loss over these samples, which an attacker moves first; log of that loss)"""
+        inputs = data.inputs if self.attacker is None else self.attacker.moved(data.inputs, self._ascent(arrays, data))
+        outputs, pull_back = jax.vjp(lambda trained: self.network.outputs(trained, inputs), arrays)
         pull = data.weight * self.loss.derivative(outputs, data.targets, jnp)
-        return pull_back(pull)[0], self._log_of(outputs, data)
+        return self._decayed(arrays, pull_back(pull)[0]), self._log_of(outputs, data)
+
+    def _ascent(self, arrays: tuple[jax.Array, ...], data: Data) -> Callable[[jax.Array], jax.Array]:
+        """Samples (n, r) -> the directions in which the loss of each rises."""
+
+        def ascent(moved: jax.Array) -> jax.Array:
+            outputs, pull_back = jax.vjp(lambda inputs: self.network.outputs(arrays, inputs), moved)
+            if self.loss.several:
+                pull = self.loss.derivative(outputs, data.targets, jnp)
+            elif self.loss.tail is not None:  # its sign, which nothing underflows
+                pull = -data.targets * jnp.ones_like(outputs)
+            else:
+                pull = jnp.sign(self.loss.derivative(outputs, data.targets, jnp))
+            return data.feature * pull_back(pull)[0]
+
+        return ascent
+
+    def _decayed(self, arrays: tuple[jax.Array, ...], gradient: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        """With the gradient of the neurons' regulariser."""
+        square, cubic = self.method.square_decay, self.method.cubic_decay
+        if not (square or cubic):
+            return gradient
+        (rows, _), (of_rows, others) = self.network.apart(arrays), self.network.apart(gradient)
+        decay = (square + cubic * jnp.linalg.norm(rows, axis=1, keepdims=True)) * rows
+        return self.network.together(of_rows + decay, others)
 
     def _log_loss(self, arrays: tuple[jax.Array, ...], data: Data) -> jax.Array:
         return self._log_of(self.network.outputs(arrays, data.inputs), data)
@@ -138,18 +173,16 @@ def _one_of(seen: Seen, place: jax.Array) -> Seen:
 
 def _batch(data: Data, seen: Seen) -> Data:
     """The samples of one iteration; their weights make the gradient's expectation that of all samples."""
-    inputs, targets, weight = data
-    if seen.rows is not None:
+    inputs, targets, weight, feature = data
+    if seen.inputs is not None and seen.targets is not None:
+        inputs, targets = seen.inputs, seen.targets
+        weight = jnp.full(len(inputs), weight.sum() / len(inputs))
+    elif seen.rows is not None:
         share = len(weight) / len(seen.rows)
         inputs, targets, weight = inputs[seen.rows], targets[..., seen.rows], share * weight[seen.rows]
     if seen.change is not None:
         targets = targets + seen.change
-    return Data(inputs, targets, weight)
-
-
-def _padded(drawn: Any) -> jax.Array:
-    """With as many rows as there may be at most."""
-    return jnp.asarray(np.concatenate([drawn, np.zeros((CHUNK - len(drawn), *drawn.shape[1:]), drawn.dtype)]))
+    return Data(inputs, targets, weight, feature)
 
 
 class OptaxDescent:
@@ -157,15 +190,20 @@ class OptaxDescent:
 
     @in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
-        network, flow = reduced.problem.network, scenario.flow
-        assert network is not None, "networks of neurons have descent of their own"
+        flow, problem = scenario.flow, reduced.problem
+        self._network = network = network_of(problem)
         self._scenario, self._until, self._goals = scenario, flow.until, Goals.of(flow.until)
-        self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
-        recipe = Recipe.of(flow, network.rates(flow.rates or {}))
-        self._steps = Steps(network, reduced.problem.loss, recipe, self._method, self._goals.log_loss)
-        self._data = Data(*map(jnp.asarray, (reduced.inputs, reduced.targets.T, reduced.sample_weight)))
-        self._start = tuple(map(jnp.asarray, reduced.problem.upper))
-        self._features = reduced.inputs.shape[1]
+        self._problem, self._method = problem, Method.of(scenario, len(reduced.targets), plan.iterations)
+        recipe, attacker = Recipe.of(flow, network.rates(flow.rates or {})), Attacker.of(scenario)
+        self._steps = Steps(network, problem.loss, recipe, self._method, attacker, self._goals.log_loss)
+        arrays = reduced.inputs, reduced.targets.T, reduced.sample_weight, reduced.feature_coordinates
+        self._data = Data(*map(jnp.asarray, arrays))
+        first = Snapshot.first(reduced)
+        if problem.two_layers and problem.trained_output:
+            first = replace(first, leaves=(problem.output,))
+        self._start = tuple(map(jnp.asarray, first.arrays(network)))
+        drawn = 8 * self._method.batch * reduced.inputs.shape[1] if flow.fresh else 0
+        self._chunk = max(min(CHUNK, FRESH_BYTES // max(drawn, 1)), 1)
         self._order: tuple[int, Integers] = -1, np.zeros(0, dtype=np.int64)
 
     @property
@@ -184,7 +222,7 @@ class OptaxDescent:
         end = min(stop, self._goals.end)
         left = attempts if np.isinf(end) else min(attempts, round(end / self._method.step) - int(carry.iteration))
         while left > 0:
-            before, most = int(carry.iteration), min(left, CHUNK)
+            before, most = int(carry.iteration), min(left, self._chunk)
             seen = self._seen(before + 1, most)
             carry = self._steps.iterate(carry, self._data, seen, jnp.asarray(most))
             made = int(carry.iteration) - before
@@ -211,8 +249,12 @@ class OptaxDescent:
         return self.now(carry)
 
     def now(self, carry: Carry) -> Snapshot:
-        none, arrays = np.zeros(0), tuple(map(np.asarray, carry.arrays))
-        return Snapshot(self._time(carry), np.zeros((0, self._features)), none, none, none, upper=arrays)
+        found = Snapshot.of_arrays(self._time(carry), self._network, tuple(map(np.asarray, carry.arrays)))
+        if not self._problem.two_layers:
+            return found
+        (output,) = found.leaves or (self._problem.output,)
+        with np.errstate(divide="ignore"):
+            return replace(found, output_sign=np.sign(output), output_log=np.log(np.abs(output)), leaves=())
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return {f"carry_{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(carry))}
@@ -247,17 +289,28 @@ class OptaxDescent:
 
     def _seen(self, first: int, count: int) -> Seen:
         """What gradients see after `first` iterations, and after those that follow, counted from the first stage's
-        beginning. Rows for CHUNK iterations in any case, so that code is compiled once."""
-        method, flow = self._method, self._scenario.flow
-        if not method.batch and not flow.label_noise:
-            return Seen(None, None)
+        beginning. Room for as many iterations in any case, so that code is compiled once."""
+        method, flow, seen = self._method, self._scenario.flow, Seen()
         iterations = range(method.before + first, method.before + first + count)
-        rows = change = None
-        if method.batch:
-            rows = _padded(np.stack([self._rows(iteration) for iteration in iterations]))
+        if flow.fresh:
+            drawn = [self._fresh(iteration) for iteration in iterations]
+            inputs, targets = (self._padded(list(part)) for part in zip(*drawn, strict=True))
+            seen = seen._replace(inputs=inputs, targets=targets)
+        elif method.batch:
+            seen = seen._replace(rows=self._padded([self._rows(iteration) for iteration in iterations]))
         if flow.label_noise:
-            change = _padded(np.stack([self._change(iteration) for iteration in iterations]))
-        return Seen(rows, change)
+            seen = seen._replace(change=self._padded([self._change(iteration) for iteration in iterations]))
+        return seen
+
+    def _padded(self, drawn: list[Any]) -> jax.Array:
+        """(K, …): one of these for each iteration, and zeros for those that are not asked for."""
+        rest = np.zeros((self._chunk - len(drawn), *drawn[0].shape), drawn[0].dtype)
+        return jnp.asarray(np.concatenate([np.stack(drawn), rest]))
+
+    def _fresh(self, iteration: int) -> tuple[Floats, Floats]:
+        """Samples of the population: inputs (b, r), targets (…, b)."""
+        samples = fresh(self._scenario, self._problem.samples, self._method.batch, f"flow.fresh.{iteration}")
+        return self._network.seen(samples.inputs), samples.targets.T
 
     def _rows(self, iteration: int) -> Integers:
         """As :class:`flowsim.solve.descent.integrator.DescentIntegrator` chooses them."""

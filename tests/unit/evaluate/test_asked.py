@@ -42,7 +42,7 @@ def test_every_key_of_evaluate_has_its_evaluation():
 
 def test_each_is_told_of_when_it_is_begun_and_written(tmp_path):
     told: list[str] = []
-    tree = flowsim.run(flowsim.loads(ALL), tmp_path / "a.nc", progress=lambda report, loss, what: told.append(what))
+    tree = flowsim.run(flowsim.loads(ALL), tmp_path / "a.nc", progress=lambda standing: told.append(standing.phase))
     names = list(asked.EVALUATIONS)
     assert [what for what in told if what in names] == names
     with flowsim.open(tmp_path / "a.nc") as written:

@@ -47,7 +47,7 @@ def check_problem(found, scenario) -> None:
         same(getattr(found.problem, name), getattr(built, name))
     for name in ("direction", "log_norm", "output_sign", "output_log"):
         same(getattr(found.problem.weights, name), getattr(built.weights, name))
-    for layer, expected in zip(found.problem.upper, built.upper, strict=True):
+    for layer, expected in zip(found.problem.leaves, built.leaves, strict=True):
         same(layer, expected)
     again = reduce(built, project=scenario.project, merge=scenario.merge)
     same(found.reduced.inputs, again.inputs)
@@ -57,7 +57,7 @@ def check_problem(found, scenario) -> None:
 def check_weights(found: Snapshot, expected: Snapshot) -> None:
     for name in ("time", "direction", "log_norm", "output_sign", "output_log"):
         same(getattr(found, name), getattr(expected, name))
-    for layer, other in zip(found.upper, expected.upper, strict=True):
+    for layer, other in zip(found.leaves, expected.leaves, strict=True):
         same(layer, other)
 
 

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 import flowsim
 from flowsim.evaluate.robustness import (
     Classifier,
+    Ordinary,
     TwoLayer,
     bayes,
     branching,
@@ -25,7 +26,6 @@ from flowsim.evaluate.robustness.attacks import Target, attacked
 from flowsim.evaluate.robustness.certified import BallBound, lipschitz_radius, trust_region
 from flowsim.evaluate.robustness.classifier import ByProbability, OwnClass
 from flowsim.evaluate.robustness.exact import exactness
-from flowsim.evaluate.robustness.layered import Layered
 from flowsim.evaluate.robustness.leads import lead_radius
 from flowsim.evaluate.robustness.projection import shortest_step
 
@@ -169,15 +169,14 @@ def test_the_certificate_is_far_better_than_the_global_lipschitz_bound():
 @given(seed=SEEDS, depth=st.integers(2, 4), bias=st.booleans())
 def test_deep_networks_do_not_change_sign_within_their_lipschitz_radius(seed, depth, bias):
     generator = np.random.default_rng(seed)
-    upper = tuple(generator.standard_normal((rows, 4 + bias)) for rows in [*[4] * (depth - 2), 1])
-    f = Layered(
-        generator.standard_normal((4, 3)),
-        bias * generator.standard_normal(4),
-        upper,
-        flowsim.loads('[model]\nactivation = "relu"').model.formulas,
+    keys = {"kind": "mlp", "depth": depth, "width": 4, "bias": bias}
+    problem = flowsim.build(
+        flowsim.loads("[data]\ndimension = 3\npositive = 1\nnegative = 1", overrides={"model": keys})
     )
+    arrays = tuple(generator.standard_normal(leaf.shape) for leaf in problem.network.leaves)
+    f = Ordinary(problem.network, arrays, 3)
     x = samples(f, seed, 5)
-    radius = lipschitz_radius(f, x)
+    radius = lipschitz_radius(f, f.steepness, x)
     move = generator.standard_normal((500, len(x), 3))
     move *= radius[:, None] / np.linalg.norm(move, axis=2, keepdims=True)
     moved = f.value((x + move).reshape(-1, 3)).reshape(500, -1)

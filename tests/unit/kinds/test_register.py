@@ -106,7 +106,7 @@ def test_a_function_without_keys_is_one_of_hidden_layers(small):
 
     deep = {"kind": "mlp", "widths": [4, 3]}
     scenario = small(model={**deep, "activation": "same"}, init__scale=0.3)
-    first, (second, third) = flowsim.build(scenario).hidden, flowsim.build(scenario).upper
+    first, (second, third) = flowsim.build(scenario).hidden, flowsim.build(scenario).leaves
     outputs = flowsim.build(scenario).inputs @ (third @ second @ first).ravel()
     run = flowsim.run(scenario.replace({"flow": {"until": {"time": 0.1}}}))
     np.testing.assert_allclose(run["margin"][0], outputs * flowsim.build(scenario).targets, rtol=1e-12)
@@ -231,7 +231,7 @@ def test_a_network_may_say_where_it_starts(small):
             return x @ (params["u"] ** 2 - params["v"] ** 2)
 
     problem = flowsim.build(small(model={"kind": "squares"}, init={"scale": 1e-20}))
-    assert [array.tolist() for array in problem.upper] == [[1e-20] * problem.inputs.shape[1]] * 2
+    assert [array.tolist() for array in problem.leaves] == [[1e-20] * problem.inputs.shape[1]] * 2
 
 
 def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(small):
@@ -246,7 +246,7 @@ def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(sm
 
     scenario = small(model={"kind": "module", "width": 4, "gain": 0.5}, init__scale=1.0, flow=FLOW)
     problem = flowsim.build(scenario)
-    assert sum(array.size for array in problem.upper) == (problem.inputs.shape[1] + 1) * 4 + 4 + 1
+    assert sum(array.size for array in problem.leaves) == (problem.inputs.shape[1] + 1) * 4 + 4 + 1
     loss = flowsim.run(scenario)["loss"]
     assert loss[-1] < 0.9 * loss[0]
     with pytest.raises(flowsim.ScenarioError, match='did you mean "gain"'):
@@ -270,7 +270,7 @@ def test_starts_of_two_scales_share_a_network_and_its_compiled_code(small):
     scenario = small(model={"kind": "quadratic"})
     large, tiny = (flowsim.build(scenario.replace({"init.scale": scale})) for scale in (1.0, 1e-9))
     assert large.network is tiny.network
-    np.testing.assert_allclose(1e-9 * large.upper[0], tiny.upper[0], rtol=1e-15)
+    np.testing.assert_allclose(1e-9 * large.leaves[0], tiny.leaves[0], rtol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,7 @@ MODELS = {
 def start(request, small) -> Instant:
     """Time 0 of a problem."""
     setting = Setting(reduce(flowsim.build(small(**{"init__scale": 0.5} | request.param))))
-    weights = setting.problem.weights
-    direction, upper = setting.reduced.direction, weights.upper
-    snapshot = Snapshot(0.0, direction, weights.log_norm, weights.output_sign, weights.output_log, upper=upper)
-    return Instant(setting, snapshot)
+    return Instant(setting, Snapshot.first(setting.reduced))
 
 
 def moved(start: Instant, change: list[np.ndarray]) -> Instant:
@@ -128,10 +125,10 @@ def moved(start: Instant, change: list[np.ndarray]) -> Instant:
     unit = hidden / norm[:, None]
     plain = reduce(problem, project=False, merge=False)
     direction = plain.lower(unit[:, : problem.inputs.shape[1]], unit[:, -1] if problem.bias else np.zeros(len(unit)))
-    output = rest[0] if problem.trained_output and not problem.upper else problem.output
-    upper = tuple(rest) if problem.upper else ()
+    output = rest[0] if problem.trained_output and not problem.leaves else problem.output
+    leaves = tuple(rest) if problem.leaves else ()
     with np.errstate(divide="ignore"):
-        snapshot = Snapshot(0.0, direction, np.log(norm), np.sign(output), np.log(np.abs(output)), upper=upper)
+        snapshot = Snapshot(0.0, direction, np.log(norm), np.sign(output), np.log(np.abs(output)), leaves=leaves)
     return Instant(Setting(plain, setting.observe), snapshot)
 
 

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm as normal
 
 import flowsim
+from flowsim.kinds.streams import stream
 from flowsim.observe import Instant, Setting, instant
 from flowsim.problem import reduce
 from flowsim.results import write
@@ -48,7 +49,7 @@ def upward(scenario, problem, weights: dict, time: float, x: np.ndarray) -> tupl
     seen, reach = hidden @ x.T + bias[:, None], np.abs(hidden) @ np.abs(x.T) + np.abs(bias)[:, None]
     if model.kind == "mlp":
         squash = np.tanh if model.activation == "tanh" else lambda z: np.maximum(z, 0)
-        for matrix in weights["upper"]:
+        for matrix in weights["leaves"]:
             ones = np.ones((matrix.shape[1] - len(seen), x.shape[0]))
             seen = matrix @ np.vstack([squash(seen), ones])
             reach = np.abs(matrix) @ np.vstack([reach, ones])
@@ -64,7 +65,7 @@ def upward(scenario, problem, weights: dict, time: float, x: np.ndarray) -> tupl
 
         response, reach = ramp(seen - level) - ramp(-seen - level), reach + level
     elif model.kind == "ntk_features":
-        gates = problem.gates.weights @ x.T
+        gates = stream(0, "model.features").standard_normal(hidden.shape) @ x.T
         spread = model.smoothing * model.threshold
         rises = normal.cdf((gates - model.threshold) / spread) + normal.cdf((-gates - model.threshold) / spread)
         response, reach = seen * rises, 2 * reach
@@ -81,6 +82,8 @@ def upward(scenario, problem, weights: dict, time: float, x: np.ndarray) -> tupl
         }[model.activation]()
         if model.activation in ("prelu", "relu_power"):  # what the power makes of an error of the projection
             reach = degree * reach**degree / (size ** (degree - 1) if model.activation == "prelu" else 1.0)
+    if model.ordinary:
+        return response.sum(axis=0)[None], reach.sum(axis=0)[None]
     parts, sizes = output[:, None] * response, np.abs(output)[:, None] * reach
     of = problem.neuron_output[None, :] == np.arange(problem.outputs)[:, None]
     return of @ parts, of @ sizes
@@ -95,9 +98,9 @@ def made_up(setting: Setting, seed: int, time: float) -> tuple[dict, Snapshot]:
     size = np.sqrt((hidden**2).sum(axis=1) + bias**2)
     direction = setting.reduced.lower(hidden / size[:, None], bias / size)
     sign, log = problem.weights.output_sign, problem.weights.output_log
-    upper = tuple(matrix + 0.3 * random.standard_normal(matrix.shape) for matrix in problem.upper)
-    weights = {"hidden": hidden, "bias": bias, "output": sign * np.exp(log), "upper": upper}
-    return weights, Snapshot(time, direction, np.log(size), sign, log, upper=upper)
+    leaves = tuple(matrix + 0.3 * random.standard_normal(matrix.shape) for matrix in problem.leaves)
+    weights = {"hidden": hidden, "bias": bias, "output": sign * np.exp(log), "leaves": leaves}
+    return weights, Snapshot(time, direction, np.log(size), sign, log, leaves=leaves)
 
 
 def per_sample(problem, outputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

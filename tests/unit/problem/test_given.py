@@ -33,7 +33,7 @@ def same(one: flowsim.Problem, other: flowsim.Problem) -> None:
     """To the last bit."""
     for name in PARTS:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    for layer, expected in zip(one.upper, other.upper, strict=True):
+    for layer, expected in zip(one.leaves, other.leaves, strict=True):
         np.testing.assert_array_equal(layer, expected)
 
 
@@ -218,10 +218,10 @@ def test_a_network_of_any_depth_takes_its_layers(relu):
     upper = [np.arange(6.0).reshape(2, 3) + 1, np.array([[1.0, -1.0, 0.5]])]
     weights = flowsim.Weights(HIDDEN, hidden_bias=[0, 0.5], upper=upper)
     deep = flowsim.build(flowsim.Scenario({"model": MLP}), data=DATA, init=weights)
-    for layer, expected in zip(deep.upper, upper, strict=True):
+    for layer, expected in zip(deep.leaves, upper, strict=True):
         np.testing.assert_array_equal(layer, expected)
     shallow = flowsim.build(flowsim.Scenario({"model": MLP}), data=DATA, init=flowsim.Weights(HIDDEN, OUTPUT))
-    np.testing.assert_allclose(shallow.upper[0], OUTPUT[None], rtol=1e-15)
+    np.testing.assert_allclose(shallow.leaves[0], OUTPUT[None], rtol=1e-15)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def test_a_state_dict_of_several_layers_is_a_network_of_any_depth(tmp_path):
     np.savez(tmp_path / "w.npz", **state)
     model = "kind = 'mlp'\nactivation = 'relu'\nbias = true\nwidths = [3, 2]"
     built = flowsim.build(from_file(tmp_path, "w.npz", model))
-    assert [layer.tolist() for layer in built.upper] == [[[1, 1, 1, 0]] * 2, [[1, 1, 0.25]]]
+    assert [layer.tolist() for layer in built.leaves] == [[[1, 1, 1, 0]] * 2, [[1, 1, 0.25]]]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_every_orthonormal_start_is_as_likely_as_its_mirror_image(small):
 def test_every_layer_of_an_orthonormal_start_is_orthonormal(small):
     model = {"kind": "mlp", "widths": [7, 5]}
     problem = flowsim.build(small(init={"shape": "orthonormal", "scale": 1.0}, model=model))
-    for matrix in (problem.hidden, *problem.upper):
+    for matrix in (problem.hidden, *problem.leaves):
         gram = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
         np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-14)
 

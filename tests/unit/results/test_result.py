@@ -111,10 +111,8 @@ def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
         direction=draw((2, 6, 12)),
         bias=draw((2, 6)),
     )
-    groups = layout.groups(trajectory, layout.coordinates(setting))
-    tree = xr.DataTree.from_dict(
-        {"/": root_of(trajectory, setting), "/numerics": layout.numerics(trajectory), **groups}
-    )
+    groups = layout.groups(small(model__bias=True), setting.problem, trajectory, layout.coordinates(setting))
+    tree = xr.DataTree.from_dict(groups)
     again = layout.trajectory_of(tree)
     for field in ("time", "kept_weights", "direction", "bias"):
         np.testing.assert_array_equal(getattr(again, field), getattr(trajectory, field))

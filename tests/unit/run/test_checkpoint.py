@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.run import drive
+from flowsim.run import simulate
 
 
 class Killed(Exception):
@@ -17,13 +17,13 @@ class Killed(Exception):
 @pytest.mark.parametrize("snapshots", ["ends", "all", 3])
 @pytest.mark.parametrize(("engine", "activation"), [("diffrax", "prelu"), ("numba", "prelu"), ("numba", "relu")])
 def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch, engine, activation, snapshots):
-    monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
     model = {"activation": activation, "width": 6}
     scenario = small(model=model, flow__engine=engine, observe={"times": 21, "snapshots": snapshots})
     output = tmp_path / "run.nc"
 
-    def kill(report, log_loss, phase):
-        if report.time > 12:
+    def kill(standing):
+        if standing.report.time > 12:
             raise Killed
 
     with pytest.raises(Killed):
@@ -41,10 +41,10 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
 
 
 def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(drive, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
     output, reached = tmp_path / "run.nc", []
 
-    def look(report, log_loss, phase):
+    def look(standing):
         if output.exists():
             with flowsim.open(output) as tree:
                 reached.append(float(tree["time"].values[-1]))

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from support.walk import Walk
 
+import flowsim
 from flowsim.run.drive import Run, drive
 from flowsim.solve import Report, Snapshot
+from flowsim.solve.compiling import Clock
 from flowsim.solve.schedule import Schedule
 from flowsim.solve.status import Status
 
@@ -33,12 +35,16 @@ class Kept:
         return self.times[-1] if self.times else np.nan
 
 
+def driven_by(walk: Walk, scenario: flowsim.Scenario, run: Run, kept: Kept) -> Status:
+    return drive(walk, scenario, run, kept, lambda report: None, lambda: None, lambda: False)
+
+
 @pytest.fixture
 def driven(small, report_at):
     def make(wall: float = np.inf, fields: dict[str, Any] | None = None, **overrides) -> tuple[Status, Kept, Run]:
         scenario = small(**{"observe__times": 5, **overrides})
-        run, kept = Run(0.0, Schedule.of(scenario, 0.01)), Kept()
-        status = drive(Walk(report_at, wall, fields or {}), scenario, run, kept, lambda report: None, lambda: None)
+        run, kept = Run(0.0, Schedule.of(scenario, 0.01), Clock()), Kept()
+        status = driven_by(Walk(report_at, wall, fields or {}), scenario, run, kept)
         return status, kept, run
 
     return make
@@ -104,16 +110,30 @@ def test_a_flow_that_cannot_go_on_ends_with_its_cause_and_a_remedy_and_keeps_wha
     assert (kept.times, run.loose) == ([0, 2.5, 4], True)
 
 
-def test_the_wall_time_is_a_budget_and_adds_up(driven, small, report_at):
-    status, kept, run = driven(flow__until={"time": 1e9}, flow__wall_time=1e-9)
+def test_the_wall_time_is_a_budget_and_that_of_earlier_parts_counts(driven, small, report_at):
+    status, kept, _ = driven(flow__until={"time": 1e9}, flow__wall_time=1e-9)
     assert (status.name, status.exit_code) == ("wall_time_limit", 3)
     assert kept.times[-1] < 1e9
-    before, scenario = run.seconds, small(flow__until={"time": 1e9}, flow__wall_time=1e-9)
-    drive(Walk(report_at), scenario, run, kept, lambda report: None, lambda: None)
-    assert run.seconds > before > 0
+    scenario, clock = small(flow__until={"time": 50.0}, flow__wall_time=1e6), Clock()
+    for before, name in ((0.0, "done"), (1e6, "wall_time_limit")):
+        clock.before = before
+        run = Run(0.0, Schedule.of(scenario, 0.01), clock)
+        assert driven_by(Walk(report_at), scenario, run, Kept()).name == name
+
+
+def test_a_run_that_is_to_stop_stops_after_the_chunk_that_is_under_way(small, report_at):
+    scenario, kept, told = small(flow__until={"time": 1e9}), Kept(), []
+    run = Run(0.0, Schedule.of(scenario, 0.01), Clock())
+    status = drive(
+        Walk(report_at), scenario, run, kept, told.append, lambda: pytest.fail("saved at its end"), lambda: True
+    )
+    assert (status.name, status.exit_code) == ("interrupted", 130)
+    assert kept.times == [0.0, told[-1].time]
+    assert len(told) == 1
 
 
 def test_progress_is_told_at_least_once_and_last_of_the_end(small, report_at):
     scenario, told = small(flow__until={"time": 10.0}), []
-    drive(Walk(report_at), scenario, Run(0.0, Schedule.of(scenario, 0.01)), Kept(), told.append, lambda: None)
+    run = Run(0.0, Schedule.of(scenario, 0.01), Clock())
+    drive(Walk(report_at), scenario, run, Kept(), told.append, lambda: None, lambda: False)
     assert told[-1].time == 10

@@ -9,18 +9,18 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import xarray as xr
-from numpy.typing import NDArray
 
 import flowsim
-from flowsim.arrays import Floats
+from flowsim.arrays import Booleans
 from flowsim.kinds import tables
 from flowsim.problem import reduce
 from flowsim.results.gathered import NOT_RUN, Outcome
-from flowsim.run import ensemble
-from flowsim.run.ensemble import Ensemble
+from flowsim.run import members, prepare, simulate
+from flowsim.run.member import Member
 from flowsim.run.prepare import Prepared
-from flowsim.solve import Integrator, Plan
-from flowsim.solve.integrator import Flown
+from flowsim.run.progress import Standing
+from flowsim.solve import Plan
+from flowsim.solve.compiling import Clock
 from flowsim.solve.plan import SOLVERS
 from flowsim.solve.status import Status
 
@@ -97,7 +97,7 @@ def test_the_kinds_of_ensembles_differ_as_they_say(small):
 def test_a_member_does_not_depend_on_its_company(small, monkeypatch, member_of):
     first = flowsim.run(small(seed=[0, 1, 2], flow__until={"time": 30.0, "alignment": 0.9}))
     # in another order, among others, and two at a time
-    monkeypatch.setattr(ensemble.Ensemble, "threads", 2)
+    monkeypatch.setattr(members, "cores", lambda: 2)
     second = flowsim.run(small(seed=[2, 7, 5, 0], flow__until={"time": 30.0, "alignment": 0.9}))
     for seed in (0, 2):
         assert_same(member_of(first, seed), member_of(second, seed))
@@ -272,7 +272,7 @@ NOT_BEGUN = Outcome(NOT_RUN)
     ],
 )
 def test_the_status_of_the_whole_is_that_of_its_worst_members(ended, cut, expected, code):
-    status = ensemble._together(range(len(ended)), outcomes(*ended), cut)
+    status = members._together(range(len(ended)), outcomes(*ended), cut)
     assert (status.name, status.exit_code) == (expected, code)
     assert bool(status.remedy) == bool(code)
     for name in set(ended) - {"done"}:
@@ -280,7 +280,7 @@ def test_the_status_of_the_whole_is_that_of_its_worst_members(ended, cut, expect
 
 
 def test_a_cause_does_not_list_a_thousand_seeds():
-    cause = ensemble._together(range(1000), outcomes(*["at_rest"] * 1000), "").cause
+    cause = members._together(range(1000), outcomes(*["at_rest"] * 1000), "").cause
     assert cause == "1000 of 1000 members: at_rest (seeds 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)"
 
 
@@ -322,32 +322,31 @@ def third_waits(monkeypatch) -> Callable[[], None]:
         yield lambda: bool(told)
 
     def set_up(pressed: bool) -> None:
-        fly, flown = ensemble.fly, []
+        go_through, gone = Member.go_through, []
 
-        def waiting(integrator: Integrator, instants: Floats, limit: int | None, stopped: NDArray[np.bool_]) -> Flown:
-            flown.append(integrator)
-            if len(flown) == 3:
+        def waiting(member: Member, stopped: Booleans) -> Status:
+            gone.append(member)
+            if len(gone) == 3:
                 if pressed:
                     told.append(True)
                 else:
-                    monkeypatch.setattr(ensemble.Ensemble, "seconds", 1e6)
+                    monkeypatch.setattr(Clock, "seconds", 1e6)
                 while not stopped[0]:
                     time.sleep(0.001)
-            return fly(integrator, instants, limit, stopped)
+            return go_through(member, stopped)
 
-        monkeypatch.setattr(ensemble.Ensemble, "threads", 1)
-        monkeypatch.setattr(ensemble, "interrupts", interrupts)
-        monkeypatch.setattr(ensemble, "fly", waiting)
+        monkeypatch.setattr(members, "cores", lambda: 1)
+        monkeypatch.setattr(members, "interrupts", interrupts)
+        monkeypatch.setattr(Member, "go_through", waiting)
 
     return set_up
 
 
 def test_one_engine_runs_members_side_by_side_the_other_has_threads_of_its_own(small, monkeypatch):
-    monkeypatch.setattr(ensemble, "cores", lambda: 4)
-    threads = {engine: Ensemble(Prepared(small(seed=[0], flow__engine=engine))).threads for engine in SOLVERS}
-    assert threads == {"diffrax": 1, "numba": 4}
-    monkeypatch.setattr(ensemble, "FLIGHT_BYTES", 1)
-    assert Ensemble(Prepared(small(seed=[0]))).threads == 1
+    monkeypatch.setattr(members, "cores", lambda: 4)
+    prepared = {engine: Prepared(small(seed=[0], flow__engine=engine)) for engine in SOLVERS}
+    assert {engine: members._threads(first, 11) for engine, first in prepared.items()} == {"diffrax": 1, "numba": 4}
+    assert members._threads(prepared["numba"], members.FLIGHT_BYTES) == 1
 
 
 @pytest.mark.parametrize(("cause", "code"), [("interrupted", 130), ("wall_time_limit", 3)])
@@ -375,8 +374,8 @@ def test_only_members_that_are_not_done_are_run_again(small, tmp_path, monkeypat
     budget = int(sorted(whole["final/steps"].values)[1])
     flowsim.run(small(seed=seeds, flow__until={"time": 30.0, "steps": budget}), file)
     flown: list[int] = []
-    fly = ensemble.fly
-    monkeypatch.setattr(ensemble, "fly", lambda *arguments: (flown.append(1), fly(*arguments))[1])
+    go_through = Member.go_through
+    monkeypatch.setattr(Member, "go_through", lambda *arguments: (flown.append(1), go_through(*arguments))[1])
     resumed = flowsim.run(small(seed=seeds), file, resume=True)
     assert len(flown) == 1
     assert_same(resumed, whole)
@@ -388,10 +387,10 @@ class Killed(Exception):
 
 def test_a_killed_ensemble_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch):
     scenario, file = small(seed=[0, 1, 2]), tmp_path / "run.nc"
-    monkeypatch.setattr(ensemble, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
 
-    def kill(ended: int, running: int, members: int) -> None:
-        if ended == 2 and file.exists():
+    def kill(standing: Standing) -> None:
+        if standing.ended == 2 and file.exists():
             raise Killed
 
     with pytest.raises(Killed):
@@ -419,7 +418,7 @@ def test_a_defect_in_one_member_ends_the_ensemble(small, monkeypatch):
     def keep(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(ensemble.Gathered, "put", keep)
+    monkeypatch.setattr(members.Gathered, "put", keep)
     with pytest.raises(ZeroDivisionError):
         flowsim.run(small(seed=[0, 1, 2]))
 
@@ -459,14 +458,14 @@ def test_centres_from_a_file_are_kept_once_and_the_samples_around_them_are_each_
 
 def test_warnings_of_any_member_are_told_once(small, monkeypatch):
     told: list[str] = []
-    choose = ensemble.Prepared.__init__.__globals__["choose"]
+    choose = prepare.choose
 
     def wary(scenario: flowsim.Scenario, reduced: object) -> Plan:
         plan = choose(scenario, reduced)
         own = ("an odd seed",) if scenario.single_seed % 2 else ()
         return Plan(plan.engine, plan.solver, plan.coordinates, plan.reasons, ("beware", *own))
 
-    monkeypatch.setattr("flowsim.run.prepare.choose", wary)
+    monkeypatch.setattr(prepare, "choose", wary)
     tree = flowsim.run(small(seed=[0, 1, 2, 3], flow__until={"time": 1.0}), warn=told.append)
     assert told == ["beware", "an odd seed"]
     assert tree.attrs["warnings"] == "beware\nan odd seed"

@@ -243,13 +243,13 @@ def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(key
 
     reports = []
 
-    def killing(report, *_):
-        reports.append(report)
+    def killing(standing):
+        reports.append(standing)
         if len(reports) == 4:
             raise Killed
 
     whole = run("whole.nc")
-    monkeypatch.setattr("flowsim.run.drive.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("flowsim.run.simulate.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(Killed):
         run("cut.nc", progress=killing)
     with flowsim.open(tmp_path / "cut.nc") as cut:
@@ -395,7 +395,7 @@ def test_a_result_is_reopened_with_its_function_and_with_no_other(regression, tm
     with flowsim.reopen(file) as case, pytest.raises(flowsim.UsageError, match=r"two_layers is a function of Python"):
         _ = case.problem
     with flowsim.reopen(file, apply=two_layers) as case:
-        np.testing.assert_array_equal(case.problem.upper[0], drawn(0)["layers"][0])
+        np.testing.assert_array_equal(case.problem.leaves[0], drawn(0)["layers"][0])
         np.testing.assert_array_equal(case.params_at(-1)["layers"][1], run["layers_1"][-1])
     doubled = flowsim.reopen(file, apply=lambda params, x: 2 * two_layers(params, x))
     with doubled, pytest.raises(flowsim.UsageError, match="at time 0 are others"):

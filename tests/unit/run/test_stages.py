@@ -159,7 +159,7 @@ def test_a_network_of_several_layers_follows_the_gradient_at_the_moved_samples(k
 
     with jax.enable_x64(True):
         first = np.column_stack([problem.hidden, problem.hidden_bias])
-        weights, x = [jnp.asarray(matrix) for matrix in (first, *problem.upper)], jnp.asarray(problem.inputs)
+        weights, x = [jnp.asarray(matrix) for matrix in (first, *problem.leaves)], jnp.asarray(problem.inputs)
         moved = x
         for _ in range(steps):
             rise = jax.grad(lambda at: losses(weights, at).sum())(moved)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsim.solve.descent.attacker import Attacker
+from flowsim.solve.optax.attacker import Attacker
 
 
 @settings(max_examples=40, deadline=None)

@@ -313,9 +313,9 @@ def test_mixed_precision_is_float64_to_what_float32_products_give(small, kind, k
     assert 0 < difference < 1e-5  # not nothing: float32 was at work
 
 
-def test_descent_of_several_layers_has_no_mixed_precision(small):
+def test_descent_by_optax_has_no_mixed_precision(small):
     deep = {"kind": "mlp", "widths": [4, 3], "activation": "tanh"}
-    with pytest.raises(flowsim.ScenarioError, match=r"flow\.precision: .*several layers"):
+    with pytest.raises(flowsim.ScenarioError, match=r"flow\.precision: descent without a compiled kernel"):
         flowsim.run(small(flow={**DESCENT, "precision": "mixed"}, model=deep))
 
 

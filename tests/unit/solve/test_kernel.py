@@ -147,6 +147,21 @@ def test_what_a_run_takes_is_told_before(small):
     assert outlook(Prepared(small(flow__engine="diffrax"))).compiling > 0
 
 
+def test_what_several_threads_compile_at_once_is_counted_once(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(compiling.time, "monotonic", lambda: clock[0])
+    earlier = compiling.compiling(1.0, once=True)
+    with earlier:
+        clock[0] += 5.0
+        since = compiling.Clock()  # a run begins while another one compiles
+        with compiling.compiling(1.0, once=True):
+            clock[0] += 3.0
+            assert (since.seconds, since.compiling) == (0.0, 3.0)
+        clock[0] += 1.0
+    clock[0] += 2.0
+    assert (since.seconds, since.compiling) == (2.0, 4.0)
+
+
 def test_compiling_is_an_attribute_of_its_own_and_not_in_the_wall_time(small, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(compiling.time, "monotonic", lambda: clock[0])

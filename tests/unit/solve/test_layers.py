@@ -41,7 +41,7 @@ def deep(small):
 def layers(problem: flowsim.Problem) -> list[Floats]:
     """W_1, W_2, … at time 0, biases in a last column."""
     first = np.column_stack([problem.hidden, problem.hidden_bias]) if problem.bias else problem.hidden
-    return [first, *problem.upper]
+    return [first, *problem.leaves]
 
 
 def kept_layers(run: xr.Dataset, place: int) -> list[Floats]:
@@ -98,16 +98,9 @@ def assert_close(found: list[Floats], wanted: list[Floats], tolerance: float) ->
 def test_descent_is_a_loop_of_plain_numpy(deep, reduction):
     scenario = deep(flow={**DESCENT, "reduce": reduction}, data__samples=8)
     problem = flowsim.build(scenario)
-    assert (reduce(problem).projected, len(problem.upper)) == (True, 3)
+    assert (reduce(problem).projected, len(problem.leaves)) == (True, 3)
     run = flowsim.run(scenario).dataset
     assert_close(kept_layers(run, -1), descended(problem, 0.1, [slice(None)] * 40), 1e-11)
-
-
-def test_descent_in_pieces_is_descent(deep, monkeypatch):
-    monkeypatch.setattr("flowsim.solve.descent.general.PIECE", 5)
-    scenario = deep(flow=DESCENT)
-    wanted = descended(flowsim.build(scenario), 0.1, [slice(None)] * 40)
-    assert_close(kept_layers(flowsim.run(scenario).dataset, -1), wanted, 1e-11)
 
 
 def test_sgd_takes_the_batches_of_its_stream(deep):
@@ -158,7 +151,7 @@ def test_the_field_is_the_gradient_that_jax_finds(deep, activation, loss, bias):
         velocity = integrator._stepper.coordinates.field(integrator._start, integrator._constants)
     first, *upper = gradient
     parts = [first[:, :-1], first[:, -1]] if bias else [first, np.zeros(len(first))]
-    assert_close([velocity.hidden, *velocity.upper], [-reduced.lower(*parts), *(-matrix for matrix in upper)], 1e-12)
+    assert_close(velocity.leaves, [-reduced.lower(*parts), *(-matrix for matrix in upper)], 1e-12)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -170,8 +163,8 @@ def test_two_layers_are_a_two_layer_network(small, activation):
     mlp = small(model={"kind": "mlp", "width": 6, "activation": activation}, **keys)
     two = small(model={"width": 6, "activation": activation}, init__balanced=False, **keys)
     deep, plain = flowsim.build(mlp), flowsim.build(two)
-    np.testing.assert_array_equal(deep.hidden, plain.hidden)
-    v = deep.upper[0][0]
+    np.testing.assert_allclose(deep.hidden, plain.hidden, rtol=1e-14)
+    v = deep.leaves[0][0]
     rows = plain.weights.direction, plain.weights.log_norm
     plain = replace(plain, weights=Weights.exactly(*rows, np.sign(v), np.log(np.abs(v)), bias=plain.bias))
     ends = []
@@ -182,7 +175,7 @@ def test_two_layers_are_a_two_layer_network(small, activation):
         carry = integrator.advance(integrator.begin(), np.inf, 10_000)
         end = integrator.now(carry)
         assert end.time == (5.0 if activation == "tanh" else pytest.approx(4.0))
-        last = end.upper[0][0] if end.upper else end.output_sign * np.exp(end.output_log)
+        last = end.leaves[0][0] if end.leaves else end.output_sign * np.exp(end.output_log)
         ends.append([np.exp(end.log_norm)[:, None] * end.direction, last[None]])
     assert np.abs(ends[0][1] - v).max() > 0.1
     assert_close(*ends, 1e-6 if activation == "tanh" else 1e-12)
@@ -286,6 +279,7 @@ def test_hidden_widths_are_depth_and_width_or_as_listed():
 
 def test_the_first_layer_starts_where_a_two_layer_network_does(small):
     problem = flowsim.build(small(model={"kind": "mlp", "widths": [6, 4]}, init={"shape": "sphere", "scale": 0.1}))
-    np.testing.assert_array_equal(problem.hidden, flowsim.build(small(init={"shape": "sphere", "scale": 0.1})).hidden)
+    two_layers = flowsim.build(small(init={"shape": "sphere", "scale": 0.1}))
+    np.testing.assert_allclose(problem.hidden, two_layers.hidden, rtol=1e-14)
     for matrix in layers(problem):
         np.testing.assert_allclose(np.linalg.norm(matrix, axis=1), 0.1)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import flowsim
-from flowsim.evaluate.robustness import Tangent, TwoLayer, restricted
-from flowsim.kinds.networks.ntk_features import NtkFeatures
+from flowsim.evaluate.robustness import Ordinary, TwoLayer
+from flowsim.kinds.network import Network
 from flowsim.kinds.networks.symmetric_relu import SymmetricRelu
+from flowsim.kinds.streams import stream
 
 TEXT = """
 [data]
@@ -49,6 +53,30 @@ def trained(tree):
     return (np.exp(dataset["log_norm"].sel(time=dataset["snapshot"])) * dataset["direction"]).values
 
 
+class Gates(NamedTuple):
+    weights: np.ndarray
+    threshold: float
+    spread: float
+    sign: float
+
+    @classmethod
+    def of(cls, scenario):
+        """Those of a scenario, drawn again."""
+        model, shape = scenario.model, (scenario.model.width, scenario.data.dimension)
+        weights = stream(scenario.seed, "model.features").standard_normal(shape)
+        sign = 1.0 if model.gates == "sum" else -1.0
+        return cls(weights, model.threshold, model.smoothing * model.threshold, sign)
+
+    def at(self, x):
+        """(n, m)"""
+        z = x @ self.weights.T
+        if self.spread:
+            above, below = (norm.cdf((sign * z - self.threshold) / self.spread) for sign in (1, -1))
+        else:
+            above, below = (1.0 * (sign * z >= self.threshold) for sign in (1, -1))
+        return above + self.sign * below
+
+
 def formula(v, x, gates):
     """f (n,), in JAX from the definition"""
     z = x @ gates.weights.T
@@ -59,17 +87,24 @@ def formula(v, x, gates):
     return ((x @ v.T) * (above + gates.sign * below)).sum(axis=1)
 
 
-def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8, width=5):
+def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8):
+    """(v (5, 4), x (7, 4), the gates, the network)"""
     random = np.random.default_rng(seed)
-    model = NtkFeatures(kind="ntk_features", width=width, threshold=threshold, smoothing=smoothing, gates=gates)
-    return random.standard_normal((width, 4)), random.standard_normal((7, 4)), model.draw_gates(4, seed)
+    keys = {"model.threshold": threshold, "model.smoothing": smoothing, "model.gates": gates, "data.dimension": 4}
+    scenario = flowsim.loads(TEXT, overrides={**keys, "seed": seed, "data.samples": 2})
+    network = flowsim.build(scenario).network
+    return random.standard_normal((5, 4)), random.standard_normal((7, 4)), Gates.of(scenario), network
+
+
+def classifier_of(network: Network, v: np.ndarray) -> Ordinary:
+    return Ordinary(network, (v,), v.shape[1])
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]), st.sampled_from(["sum", "difference"]))
 def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smoothing, gates):
-    v, x, frozen = drawn(seed, smoothing, gates)
-    classifier = Tangent(v, frozen)
+    v, x, frozen, network = drawn(seed, smoothing, gates)
+    classifier = classifier_of(network, v)
     value, gradient = classifier.value_and_gradient(x)
     with jax.enable_x64(True):
         expected = np.asarray(formula(v, jnp.asarray(x), frozen))
@@ -85,7 +120,7 @@ def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smo
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]))
 def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothing):
-    v, x, gates = drawn(seed, smoothing)
+    v, x, gates, features = drawn(seed, smoothing)
     activation = SymmetricRelu(kind="symmetric_relu", width=5, threshold=gates.threshold, smoothing=smoothing).formulas
 
     def network(weights):
@@ -94,34 +129,16 @@ def test_it_is_the_derivative_of_the_symmetric_relu_in_its_weights(seed, smoothi
     step = 1e-6
     change = (network(gates.weights + step * v) - network(gates.weights - step * v)) / (2 * step)
     near = np.abs(np.abs(x @ gates.weights.T) - gates.threshold).min(axis=1) > 1e-3
-    assert Tangent(v, gates).value(x)[near] == pytest.approx(change[near], abs=1e-7)
+    assert classifier_of(features, v).value(x)[near] == pytest.approx(change[near], abs=1e-7)
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.5]))
 def test_the_sum_of_gates_makes_an_odd_function_and_the_difference_an_even_one(seed, smoothing):
     for gates, parity in (("sum", -1), ("difference", 1)):
-        v, x, frozen = drawn(seed, smoothing, gates)
-        classifier = Tangent(v, frozen)
+        v, x, _, network = drawn(seed, smoothing, gates)
+        classifier = classifier_of(network, v)
         assert classifier.value(-x) == pytest.approx(parity * classifier.value(x), abs=1e-12)
-
-
-def test_in_the_span_of_its_directions_it_is_the_same_function():
-    random = np.random.default_rng(0)
-    model = NtkFeatures(kind="ntk_features", width=2, threshold=0.5, smoothing=0.4)
-    whole = Tangent(random.standard_normal((2, 9)), model.draw_gates(9, 1))
-    inside, basis = restricted(whole)
-    x = random.standard_normal((5, 9))
-    assert basis.shape == (9, 4)
-    assert inside.value(x @ basis) == pytest.approx(whole.value(x), abs=1e-12)
-
-
-def test_smoothed_gates_are_the_mean_over_the_noise():
-    _, x, gates = drawn(3, 0.5)
-    noise = gates.spread * np.random.default_rng(0).standard_normal((100_000, 1, 1))
-    z = x @ gates.weights.T
-    mean = (z + noise >= gates.threshold).mean(axis=0) + (-z + noise >= gates.threshold).mean(axis=0)
-    assert gates.at(x) == pytest.approx(mean, abs=0.01)
 
 
 @pytest.mark.parametrize("kind", ["fgm", "pgd"])
@@ -133,7 +150,7 @@ def test_iterations_follow_the_gradient_that_jax_finds_at_the_moved_samples(kind
     attack = {"kind": kind, "norm": norm, "radius": radius, **({"steps": steps} if kind == "pgd" else {})}
     scenario = stages({**GD, "iterations": 3, "attack": attack}, **{"model.smoothing": smoothing, "loss.kind": loss})
     problem = flowsim.build(scenario)
-    y, gates = problem.targets, problem.gates
+    y, gates = problem.targets, Gates.of(scenario)
     length = radius if kind == "fgm" else 2.5 * radius / steps
 
     def losses(v, at):
@@ -180,14 +197,13 @@ def test_what_a_run_says_of_itself_is_what_its_classifier_does():
     assert not {"output_weight", "active_fraction", "cluster_mass"} & set(tree.data_vars)
 
 
-@pytest.mark.parametrize("coordinates", ["cartesian", "polar"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.4])
-def test_the_flow_of_least_squares_is_the_exponential_of_the_kernel(coordinates, smoothing):
+def test_the_flow_of_least_squares_is_the_exponential_of_the_kernel(smoothing):
     keys = {"data.samples": 20, "loss.kind": "square", "model.smoothing": smoothing, "observe.snapshots": 3}
-    flow = {"rtol": 1e-9, "until": {"time": 6.0}, "coordinates": coordinates}
+    flow = {"rtol": 1e-9, "until": {"time": 6.0}}
     scenario = flowsim.loads(TEXT, overrides={**keys, "flow": flow})
     tree, problem = flowsim.run(scenario), flowsim.build(scenario)
-    features = (problem.gates.at(problem.inputs)[:, :, None] * problem.inputs[:, None, :]).reshape(20, -1)
+    features = (Gates.of(scenario).at(problem.inputs)[:, :, None] * problem.inputs[:, None, :]).reshape(20, -1)
     rates, axes = np.linalg.eigh(features @ features.T / 20)
     start = axes.T @ (features @ problem.hidden.ravel() - problem.targets)
     for index, time in enumerate(tree["snapshot"].values):
@@ -215,7 +231,7 @@ def test_on_the_loss_clock_the_flow_is_the_same():
         ({"evaluate.limit": True}, "evaluate.limit"),
         ({"evaluate.distance": {}}, "evaluate.distance"),
         ({"init.signs": "half"}, "init.signs"),
-        ({"loss.kind": "cross_entropy"}, "loss.kind"),
+        ({"stage": [{"name": "a", "coordinates": "polar"}]}, "stage[0].coordinates"),
         ({"model.threshold": -1.0}, "model.threshold"),
         ({"model.noise": "sampled"}, "model.noise"),
     ],

@@ -232,9 +232,12 @@ def test_without_a_time_to_reach_the_loss_clock_takes_over(small, goal):
         assert (stays.clock, stays.reading) == ("time", "time"), otherwise
 
 
-def test_a_network_of_several_layers_stays_on_the_clock_of_time(small):
-    deep = {"model": {"kind": "mlp", "width": 4}, "init__scale": 0.1, "flow__until": {"loss": 0.1}}
-    assert chosen(small(loss__kind="logistic", **deep)).clock == "time"
+@pytest.mark.parametrize("keys", [{"activation": "tanh"}, {"bias": True}])
+def test_a_network_that_is_not_homogeneous_stays_on_the_clock_of_time(small, keys):
+    deep = {"kind": "mlp", "width": 4}
+    options = {"init__scale": 0.1, "flow__until": {"log10_loss": -3.0}, "loss__kind": "logistic"}
+    assert chosen(small(model=deep, **options)).clock == "loss"
+    assert chosen(small(model={**deep, **keys}, **options)).clock == "time"
 
 
 def test_a_goal_in_time_takes_the_clock_that_is_asked_for(small):

@@ -66,7 +66,7 @@ def test_a_saved_carry_goes_on_to_the_last_bit(small, kind):
         again = integrator.advance(integrator.restore(arrays), np.inf, attempts=10_000)
         assert integrator.report(again) == report
         for name, array in vars(integrator.now(again)).items():
-            if name != "upper":
+            if name != "leaves":
                 np.testing.assert_array_equal(array, getattr(end, name), err_msg=name)
-        for matrix, wanted in zip(integrator.now(again).upper, end.upper, strict=True):
+        for matrix, wanted in zip(integrator.now(again).leaves, end.leaves, strict=True):
             np.testing.assert_array_equal(matrix, wanted)

@@ -1,0 +1,173 @@
+"""A member of a run: its stages one after the other, each from where the one before ended; most have a single one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from ..arrays import Booleans
+from ..observe import Recorder, Trajectory
+from ..problem import Problem
+from ..results import layout
+from ..results.gathered import Outcome
+from ..scenario import Scenario
+from ..solve import Integrator, Report, going_on, make
+from ..solve.compiling import Clock
+from ..solve.integrator import COUNTS, Flying
+from ..solve.rest import Rest
+from ..solve.schedule import Schedule
+from ..solve.status import Status, judge
+from . import checkpoint
+from .checkpoint import Begun
+from .drive import Run, drive
+from .prepare import Prepared
+from .progress import Standing
+
+#: Counts of the solver that go on from stage to stage.
+ADDED = tuple(name for name in COUNTS if name != "step_size")
+
+
+class Member:
+    """A member under way. integrator, run, recorder: of the stage under way, whose times are its own; begun: what it began
+    with. loose: the last kept instant is where the member stopped, not one of its schedule's."""
+
+    def __init__(self, prepared: Prepared, whole: Scenario, clock: Clock):
+        """whole: the scenario of all members, which keep the same instants."""
+        # the first member of several was prepared with the scenario of all
+        self.prepared, self.parts, self.loose = prepared, prepared.scenario.members[0].stages, False
+        self.begun: Begun
+        self.recorder: Recorder
+        self._whole, self._clock = whole.stages, clock
+        self._earlier: Trajectory | None = None
+        self._names: list[str] = []
+        self._make(Begun())
+
+    @cached_property
+    def run(self) -> Run:
+        """It begins when this is first asked for."""
+        return self._first_run()
+
+    def begin(self) -> Report:
+        """Make ready to step, which may take a while; from where."""
+        return self.report
+
+    def resume(self, tree: xr.DataTree) -> None:
+        """Go on from what an unfinished run of the same scenario has left."""
+        kept = layout.trajectory_of(tree)
+        if self.prepared.scenario.stage:
+            begun = checkpoint.restore_begun(tree)
+            if begun.stage > 0:
+                self._earlier, kept = kept.parted(begun.instants)
+                self._names = [str(name) for name in tree["stage"].to_numpy()[: begun.instants]]
+            self._make(begun)
+        rest = Rest.of(self.parts[self.begun.stage], self.prepared.reduced, math.nan)
+        self.run = checkpoint.restore(tree, self.integrator, self._clock, rest)
+        self.recorder.restore(kept, drop_last=self.run.loose)
+        self.run.loose = False
+
+    def drive(
+        self, progress: Callable[[Report], None], save: Callable[[], None], stopped: Callable[[], bool]
+    ) -> Status:
+        """Go through all stages that are left, or until one of them cannot be finished; how the last one of them ended."""
+        if self.prepared.scenario.stage and self.begun.start is None:
+            self.begun = self._begin(0, 0.0, dict.fromkeys(ADDED, 0), 1)
+        while True:
+            index = self.begun.stage
+            status = drive(self.integrator, self.parts[index], self.run, self.recorder, progress, save, stopped)
+            self.loose = self.run.loose
+            if self.prepared.scenario.stage:
+                name = self.prepared.scenario.stage[index].name
+                status = replace(status, cause=f"stage {name}: {status.cause}")
+            if status.exit_code or index + 1 == len(self.parts):
+                return status
+            self._next(index + 1)
+
+    def go_through(self, stopped: Booleans) -> Status:
+        """As one of several, which have no stages: go from time 0 through instants that are fixed beforehand, without
+        coming back to the host in between where the engine has a loop of its own. stopped: as for :class:`Flying`."""
+        if not isinstance(self.integrator, Flying):
+            return self.drive(lambda report: None, lambda: None, lambda: bool(stopped[0]))
+        scenario, instants = self.parts[0], Schedule.of(self._whole[0], math.nan).instants
+        flown = self.integrator.fly(np.array(instants), scenario.flow.until.steps, stopped)
+        self.recorder.keep_all(flown.snapshot, flown.numerics)
+        self.loose = bool(flown.snapshot.time[-1] != flown.last.time)
+        if self.loose:
+            self.recorder.keep(flown.last, flown.report)
+        status = judge(scenario, flown.report, self._clock.seconds, bool(stopped[0]))
+        assert status is not None, "a member has ended for no reason"
+        return status
+
+    def outcome(self, status: Status) -> Outcome:
+        """How it ended, and what integrated it."""
+        plan = self.prepared.plan
+        return Outcome(status, self.recorder.stop_time, plan.engine, plan.solver, plan.coordinates, plan.warnings)
+
+    def groups(self, scenario: Scenario, problem: Problem, outcomes: Sequence[Outcome]) -> dict[str, xr.Dataset]:
+        """All groups of what was observed, of an only member; as for :class:`flowsim.results.gathered.Gathered`."""
+        trajectory = self.trajectory(complete=not outcomes[0].status.exit_code)
+        known = layout.coordinates(self.prepared.setting)
+        if scenario.stage:
+            known["stage"] = np.array(self._stage_names(len(trajectory.time)))
+        groups = layout.groups(scenario, problem, trajectory, known)
+        if self.report.loss_clock_from is not None:
+            groups["/"].attrs["loss_clock_from"] = self.report.loss_clock_from
+        return groups
+
+    def standing(self, report: Report) -> Standing:
+        """How far it is, where it is the only one. report: of the stage under way."""
+        in_run = replace(report, time=self.begun.time + report.time)
+        return Standing(1, 0, 1, in_run, self.recorder.log_loss, self.recorder.phase)
+
+    def trajectory(self, complete: bool) -> Trajectory:
+        kept = self.recorder.trajectory(complete)
+        return kept if self._earlier is None else self._earlier + kept
+
+    def save(self) -> xr.Dataset:
+        """What a checkpoint holds of it, where it is driven."""
+        return checkpoint.save(self.run, self.integrator, self.begun)
+
+    @property
+    def report(self) -> Report:
+        """Of the stage under way."""
+        return self.integrator.report(self.run.carry)
+
+    def _stage_names(self, instants: int) -> list[str]:
+        now = self.prepared.scenario.stage[self.begun.stage].name
+        return self._names + [now] * (instants - len(self._names))
+
+    def _next(self, index: int) -> None:
+        report = self.report
+        self._earlier = self.trajectory(complete=True)
+        self._names = self._stage_names(len(self._earlier.time))
+        counts = {name: getattr(report, name) + self.begun.counts[name] for name in ADDED}
+        self._make(self._begin(index, self.begun.time + report.time, counts, len(self._earlier.time)))
+        self.run = self._first_run()
+
+    def _begin(self, index: int, time: float, counts: dict[str, int], instants: int) -> Begun:
+        return Begun(index, time, counts, instants, self.integrator.now(self.run.carry))
+
+    def _make(self, begun: Begun) -> None:
+        """Integrator and recorder of a stage."""
+        self.begun = begun
+        prepared, part = self.prepared, self.parts[begun.stage]
+        plan = replace(prepared.plans[begun.stage], origin=begun.time, iterations=begun.counts.get("steps", 0))
+        reduced = prepared.reduced
+        if begun.stage > 0:
+            assert begun.start is not None, "a later stage begins where the one before ended"
+            reduced = going_on(reduced, begun.start)
+        self.integrator: Integrator = make(part, reduced, plan)
+        whole = self._whole[begun.stage]
+        self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, begun.counts)
+
+    def _first_run(self) -> Run:
+        """The stage from its beginning."""
+        index, carry = self.begun.stage, self.integrator.begin()
+        first_step = self.integrator.report(carry).step_size
+        schedule = Schedule.of(self._whole[index], first_step, self.prepared.plans[index].reading)
+        rest = Rest.of(self.parts[index], self.prepared.reduced, first_step)
+        return Run(carry, schedule, self._clock, rest=rest)

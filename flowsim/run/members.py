@@ -1,0 +1,209 @@
+"""The members of a run, one for each seed: a single one in most runs, several side by side in others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from os import PathLike
+from queue import Empty, SimpleQueue
+
+import numpy as np
+import xarray as xr
+
+from ..errors import FlowsimError
+from ..results import open
+from ..results.gathered import NOT_RUN, Gathered, Outcome
+from ..solve import Plan, Report
+from ..solve.compiling import Clock
+from ..solve.status import Status
+from ..solve.threads import cores, one_blas_thread
+from . import checkpoint
+from .drive import interrupts
+from .member import Member
+from .prepare import Prepared
+from .progress import Standing
+
+#: Wall seconds between two looks at Ctrl-C and at the clock.
+POLL_SECONDS = 0.1
+#: There are no more threads than keep the states that are under way within so many bytes.
+FLIGHT_BYTES = 2**30
+#: A cause names at most so many seeds.
+NAMED_SEEDS = 10
+#: What to do about members that a budget has stopped; others have a remedy of their own.
+REMEDIES = {
+    "interrupted": "--resume runs the members that are not done",
+    "wall_time_limit": "raise flow.wall_time; --resume then runs the members that are not done",
+    "step_limit": "raise flow.until.steps; --resume then runs the members that are not done",
+}
+Tell = Callable[[Standing], None]
+
+
+class Members:
+    """The members of a run, and what they share. outcomes: how each of them has ended. kept: the only member of a run,
+    which is laid out without a dimension `seed`, or what several have given."""
+
+    def __init__(self, first: Prepared, warn: Callable[[str], None]):
+        """warn is called with reasons to be wary of members other than the first."""
+        self.first, self.scenario, self.clock, self._warn = first, first.scenario, Clock(), warn
+        self.outcomes = [Outcome(NOT_RUN)] * len(self.scenario.seeds)
+        self.warnings = list(first.plan.warnings)
+        self.stopped = np.zeros(1, dtype=np.bool_)
+        self.kept: Member | Gathered = (
+            Gathered.empty(self.scenario, first.setting, first.selection)
+            if self.scenario.is_ensemble
+            else Member(first, self.scenario, self.clock)
+        )
+
+    def resume(self, output: str | PathLike[str]) -> None:
+        """Take over what an unfinished run of the same scenario has left."""
+        with open(output) as tree:
+            checkpoint.check_same(tree, self.scenario, self.first.problem, str(output))
+            self.clock.before = checkpoint.seconds_of(tree)
+            if isinstance(self.kept, Member):
+                self.kept.resume(tree)
+            else:
+                self.outcomes = self.kept.resume(tree)
+            earlier = str(tree.attrs["warnings"]).splitlines()
+        self.warnings += [warning for warning in earlier if warning not in self.warnings]
+
+    def run(self, tell: Tell | None, save: Callable[[], None]) -> Status:
+        """Run all members that are not done, and say how they have ended together.
+
+        Now and then tell is called with how far they are, and save where a checkpoint can be made.
+        """
+        with interrupts() as interrupted:
+            if isinstance(self.kept, Gathered):
+                return self._run_side_by_side(self.kept, interrupted, tell, save)
+            return self._run_alone(self.kept, interrupted, tell, save)
+
+    @property
+    def standing(self) -> Standing:
+        """How far the only member of a run is."""
+        assert isinstance(self.kept, Member), "several members are at different places"
+        return self.kept.standing(self.kept.report)
+
+    @property
+    def plan(self) -> Plan:
+        """What integrated the members, in words: where they differ, all that were used."""
+        flown = [outcome for outcome in self.outcomes if outcome.engine]
+
+        def used(names: Sequence[str], otherwise: str) -> str:
+            return ", ".join(dict.fromkeys(names)) or otherwise
+
+        plan = self.first.plan
+        return replace(
+            plan,
+            engine=used([outcome.engine for outcome in flown], plan.engine),
+            solver=used([outcome.solver for outcome in flown], plan.solver),
+            coordinates=used([outcome.coordinates for outcome in flown], plan.coordinates),
+            warnings=tuple(self.warnings),
+        )
+
+    def groups(self) -> dict[str, xr.Dataset]:
+        """All groups of what was observed."""
+        return self.kept.groups(self.scenario, self.first.problem, self.outcomes)
+
+    def checkpoint(self) -> xr.Dataset:
+        """What the run goes on from: the state of an only member. Of others none is saved: those that are done stay as they
+        are, and the rest is run anew."""
+        state = self.kept.save() if isinstance(self.kept, Member) else xr.Dataset()
+        return state.assign_attrs(seconds=self.clock.seconds)
+
+    def _run_alone(
+        self, member: Member, interrupted: Callable[[], bool], tell: Tell | None, save: Callable[[], None]
+    ) -> Status:
+        """In this thread, so that the member can be saved while it is under way."""
+
+        def look(report: Report) -> None:
+            if tell is not None:
+                tell(member.standing(report))
+
+        member.begin()
+        self.clock.start()
+        self.outcomes[0] = member.outcome(member.drive(look, save, interrupted))
+        return self.outcomes[0].status
+
+    def _run_side_by_side(
+        self, gathered: Gathered, interrupted: Callable[[], bool], tell: Tell | None, save: Callable[[], None]
+    ) -> Status:
+        """In threads of their own, each of which prepares, runs and observes one member at a time."""
+        waiting = [index for index, outcome in enumerate(self.outcomes) if outcome.status.exit_code]
+        left, threads, cut = len(waiting), _threads(self.first, len(gathered.trajectory.time)), ""
+        landed: SimpleQueue[Future[Outcome]] = SimpleQueue()
+        self.clock.start()
+        with one_blas_thread() if threads > 1 else nullcontext(), ThreadPoolExecutor(threads) as pool:
+            try:
+                flights = {pool.submit(self._run_one, index, gathered): index for index in waiting}
+                for flight in flights:
+                    flight.add_done_callback(landed.put)
+                while left:
+                    with suppress(Empty):
+                        flight = landed.get(timeout=POLL_SECONDS)
+                        self.outcomes[flights[flight]] = flight.result()
+                        left -= 1
+                    cut = cut or self._cut(interrupted())
+                    self.stopped[0] = bool(cut)
+                    if tell is not None:
+                        tell(Standing(len(self.outcomes), len(self.outcomes) - left, min(left, threads)))
+                    save()
+            finally:
+                self.stopped[0] = True
+        self._be_wary([warning for outcome in self.outcomes for warning in outcome.warnings])
+        return _together(self.scenario.seeds, self.outcomes, cut)
+
+    def _run_one(self, index: int, gathered: Gathered) -> Outcome:
+        """One of several."""
+        if self.stopped[0]:
+            return Outcome(NOT_RUN)
+        try:
+            prepared = self.first if index == 0 else Prepared(self.scenario.members[index], self.first)
+        except FlowsimError as error:
+            return Outcome(Status("refused", str(error), "the other members are not concerned", 3))
+        member = Member(prepared, self.scenario, self.clock)
+        status = member.go_through(self.stopped)
+        gathered.put(index, prepared.setting, member.trajectory(complete=False), member.loose)
+        return member.outcome(status)
+
+    def _cut(self, interrupted: bool) -> str:
+        """Why several members are to be stopped now, "" where they are not."""
+        limit = self.scenario.flow.wall_time
+        if interrupted:
+            return "interrupted"
+        return "wall_time_limit" if limit is not None and self.clock.seconds >= limit else ""
+
+    def _be_wary(self, warnings: Iterable[str]) -> None:
+        """Tell of each warning that is new, and remember it."""
+        for warning in warnings:
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+                self._warn(warning)
+
+
+def _threads(first: Prepared, instants: int) -> int:
+    """How many members may run at once. JAX has threads of its own."""
+    if first.plan.engine == "diffrax" or first.problem.network is not None:
+        return 1
+    flight = 8 * instants * first.reduced.direction.size
+    return max(min(cores(), FLIGHT_BYTES // flight), 1)
+
+
+def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> Status:
+    """The status of the whole. cut: why members were stopped or not begun, "" if none was."""
+    failed: defaultdict[str, list[int]] = defaultdict(list)
+    for seed, outcome in zip(seeds, outcomes, strict=True):
+        if outcome.status.exit_code:
+            failed[outcome.status.name].append(seed)
+    if not failed:
+        return Status("done", f"all {len(seeds)} members are done" if len(seeds) > 1 else outcomes[0].status.cause)
+    worst = cut if failed.keys() & {cut, NOT_RUN.name} else max(failed, key=lambda name: len(failed[name]))
+    own = next((outcome.status.remedy for outcome in outcomes if outcome.status.name == worst), "")
+    causes = [f"{len(members)} of {len(seeds)} members: {name} ({_named(members)})" for name, members in failed.items()]
+    return Status(worst, "; ".join(causes), REMEDIES.get(worst, own), 130 if worst == "interrupted" else 3)
+
+
+def _named(seeds: Sequence[int]) -> str:
+    listed = ", ".join(map(str, seeds[:NAMED_SEEDS])) + (", …" if len(seeds) > NAMED_SEEDS else "")
+    return f"seed {listed}" if len(seeds) == 1 else f"seeds {listed}"

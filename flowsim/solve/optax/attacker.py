@@ -1,0 +1,52 @@
+"""Who moves samples while a network is trained by descent in JAX: as the compiled field does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...scenario import Scenario
+from ...scenario.flow import Stage
+from ..numba.layout import PGD_LENGTH
+
+
+class Attacker(NamedTuple):
+    """So many steps of a length, each back within the radius of where the sample started."""
+
+    norm: str
+    radius: float
+    steps: int
+    length: float
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Attacker | None:
+        """None where nobody attacks."""
+        attack = scenario.flow.attack if isinstance(scenario.flow, Stage) else None
+        if attack is None:
+            return None
+        length = attack.radius if attack.kind == "fgm" else PGD_LENGTH * attack.radius / attack.iterations
+        return cls(attack.norm, attack.radius, attack.iterations, length)
+
+    def moved(self, inputs: jax.Array, ascent: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        """Samples (n, r) where their loss is larger; ascent: (n, r) -> the directions in which it rises."""
+
+        def step(_: int, moved: jax.Array) -> jax.Array:
+            return inputs + self._within(moved - inputs + self.length * self._steepest(ascent(moved)))
+
+        return jax.lax.fori_loop(0, self.steps, step, inputs)
+
+    def _steepest(self, ascent: jax.Array) -> jax.Array:
+        if self.norm == "linf":
+            return jnp.sign(ascent)
+        largest = jnp.abs(ascent).max(axis=1, keepdims=True)  # squares of tiny entries would underflow
+        row = ascent / jnp.where(largest > 0, largest, 1.0)
+        return row / jnp.where(largest > 0, jnp.linalg.norm(row, axis=1, keepdims=True), 1.0)
+
+    def _within(self, move: jax.Array) -> jax.Array:
+        if self.norm == "linf":
+            return jnp.clip(move, -self.radius, self.radius)
+        size = jnp.linalg.norm(move, axis=1, keepdims=True)
+        return move * jnp.minimum(self.radius / jnp.where(size > 0, size, 1.0), 1.0)
