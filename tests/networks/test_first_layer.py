@@ -63,13 +63,13 @@ def test_a_homogeneous_one_goes_on_by_the_loss_clock():
     model = {"kind": "mlp", "widths": [12, 12], "activation": "relu"}
     flow = {"rtol": 1e-4, "until": {"log10_loss": -40.0}}
     with pytest.warns(UserWarning, match="relu has a kink"):
-        keys = {"loss": {"kind": "logistic"}, "init": {"scale": 0.5}, "observe": {"times": 40}}
+        keys = {"loss": {"kind": "logistic"}, "init": {"scale": 0.5}, "observe": {"times": 20, "spacing": "log"}}
         tree = flowsim.run(scenario(model=model, flow=flow, **keys))
     assert tree.attrs["clock"] == "loss"
     assert tree["log10_loss"].values[-1] == pytest.approx(-40, abs=1)
     # Lyu & Li 2020: the smoothed margin never falls
     margin = tree["kkt/smoothed_margin"].dropna("time").values
-    assert len(margin) > 10
+    assert len(margin) > 5
     assert (np.diff(margin) > -1e-4).all()
 
 
