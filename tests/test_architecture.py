@@ -116,6 +116,7 @@ MAY_IMPORT_JAX = (
     PACKAGE / "solve" / "function.py",
     PACKAGE / "kinds" / "in_jax.py",
     PACKAGE / "kinds" / "trees.py",
+    PACKAGE / "kinds" / "image_layers.py",
     PACKAGE / "observe" / "derivatives.py",
 )
 

@@ -116,14 +116,14 @@ def _time_of(report: Report) -> float:
 
 def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
     """Keep the scheduled instants up to the time reached, or to the first that meets a stop condition or is at rest."""
-    while run.schedule.crowded(report.reading):
+    schedule, reading = run.schedule, report.reading
+    while schedule.crowded(reading):
         recording.thin()
-        run.schedule.coarsen()
-    while run.schedule.next <= report.reading:
-        due = run.schedule.next
-        snapshot = integrator.now(run.carry) if due == report.reading else integrator.at(run.carry, due)
+        schedule.coarsen()
+    while (due := schedule.next) <= reading:
+        snapshot = integrator.now(run.carry) if due == reading else integrator.at(run.carry, due)
         _keep(run, recording, snapshot, report)
-        run.schedule.advance()
+        schedule.advance()
         if recording.met or (run.rest is not None and run.rest.settled):
             break
 

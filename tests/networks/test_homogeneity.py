@@ -10,6 +10,7 @@ import flowsim
 
 MATRICES = {"kind": "matrix_sensing", "size": 3, "samples": 5}
 PROMPTS = {"kind": "in_context_regression", "dimension": 2, "examples": 4, "samples": 5}
+IMAGES = {"kind": "single_index", "dimension": 256, "samples": 5}
 VECTORS = {"kind": "single_index", "dimension": 3, "samples": 5}
 
 
@@ -21,6 +22,8 @@ VECTORS = {"kind": "single_index", "dimension": 3, "samples": 5}
         (MATRICES, {"kind": "matrix_factorization", "depth": 4}),
         (MATRICES, {"kind": "matrix_factorization", "symmetric": True}),
         (PROMPTS, {"kind": "linear_attention", "examples": 4}),
+        (IMAGES, {"kind": "conv", "channels": [3, 4]}),
+        (IMAGES, {"kind": "alexnet", "widen": 0.05, "hidden": [60]}),
     ],
 )
 def test_scaled_weights_give_outputs_scaled_by_a_power(data, model):

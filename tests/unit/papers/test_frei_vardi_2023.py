@@ -70,10 +70,11 @@ def evidence(name: str, **overrides):
 
 def test_assumption_2_2_of_the_shipped_setting_in_closed_form():
     """Orthogonal means, sigma = 1/sqrt(d): k (4 ln d + 1) over (d - 4 ln d + 1)/10."""
-    found = CLAIMS["assumption_2_2"].measure(evidence("k4"))
+    shipped = evidence("k4")
+    found = CLAIMS["assumption_2_2"].measure(shipped)
     delta = 4 * math.log(10_000)
     assert found == pytest.approx(4 * (delta + 1) / ((10_000 - delta + 1) / 10), rel=1e-9)
-    assert CLAIMS["theorem_3_1.test_error"].unmet(evidence("k4")) == ""
+    assert CLAIMS["theorem_3_1.test_error"].unmet(shipped) == ""
 
 
 def test_what_a_run_is_outside_of_is_named():

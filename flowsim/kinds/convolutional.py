@@ -1,0 +1,147 @@
+"""What networks of images share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from math import isqrt, prod
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from ..arrays import Floats
+from .activations import pointwise, with_pointwise
+from .inits import Shape
+from .ordinary import OrdinarySection, Streams
+from .section import Count, Positive, Section, as_tuple
+
+if TYPE_CHECKING:
+    from .image_layers import Layers
+
+Image = tuple[Count, Count, Count]
+#: (name, shape) -> a trained array.
+Array = Callable[[str, tuple[int, ...]], Any]
+#: Channels of images whose shape is not said.
+GREY, COLOUR = 1, 3
+#: What the weights are called that outputs come from, in every network of images.
+OUTPUT = "output"
+
+
+class ConvolutionalSection(OrdinarySection):
+    """A network of images, whose features are their pixels: those of one channel after those of another, each row by row.
+    A kind adds `kind`, its keys, and `forward`.
+
+    Weights are (channels, channels below, height, width), and a channel is a unit. [init] draws rows of all that a channel
+    sees; scales of a normalisation start at 1, shifts and biases at 0, and init.scale multiplies these, too.
+    """
+
+    activation: str = Field("relu", description="of every hidden layer")
+    widen: Positive = Field(1.0, description="width factor: what the numbers of channels are multiplied with")
+    norm: Literal["none", "group"] = Field(
+        "none",
+        description='normalisation of the channels, with a trained scale and shift for each: "group" is that of Wu & He '
+        "(2018)",
+    )
+    group: Count = Field(
+        16,
+        description='with norm = "group", the channels of a group; more of them where these do not divide a layer\'s',
+    )
+    image: Annotated[Image, as_tuple] | None = Field(
+        None, description="channels, height and width of an image; by default a square of 1 or 3 channels"
+    )
+    if TYPE_CHECKING:
+        # a key of a kind, or else a constant of it
+
+        @property
+        def biases(self) -> bool:
+            """Whether channels that are not normalised have a trained bias."""
+
+    @abstractmethod
+    def forward(self, layers: Layers, signal: Any, outputs: int) -> Any:
+        """The outputs (n, outputs) for images (n, channels, height, width)."""
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether every layer is homogeneous of degree 1 in its weights and in its inputs."""
+        power = pointwise(self.activation)
+        return power.degree == power.homogeneity == 1 and self.norm == "none" and not self.biases
+
+    @classmethod
+    def variants(cls) -> tuple[type[Section], ...]:
+        return (with_pointwise(cls),)
+
+    def widened(self, channels: int) -> int:
+        """So many channels times the width factor."""
+        return max(1, round(self.widen * channels))
+
+    def misfits(self, features: int, outputs: int) -> Iterator[tuple[str, str]]:
+        image = self._image(features)
+        if image is None:
+            given = "give image = [channels, height, width]"
+            yield "model.image", f"{features} features are not the pixels of a square of 1 or 3 channels; {given}"
+        elif prod(image) != features:
+            shape = " x ".join(map(str, image))
+            yield "model.image", f"images of {shape} pixels have {prod(image)} features, and the data have {features}"
+        elif _shapes_of(self, features, outputs) is None:
+            yield "model.image", f"images of {image[1]} x {image[2]} pixels are too small for the layers"
+
+    def shapes(self, features: int, outputs: int) -> Mapping[str, tuple[int, ...]]:
+        found = _shapes_of(self, features, outputs)
+        assert found is not None, "misfits tell of images that are too small"
+        return found
+
+    def start(self, init: Shape, streams: Streams, features: int, outputs: int) -> Mapping[str, Floats]:
+        """In the order of the layers."""
+
+        def drawn(name: str, shape: tuple[int, ...]) -> Floats:
+            if len(shape) == 1:
+                return np.ones(shape) if name.endswith("_scale") else np.zeros(shape)
+            return init.rows(streams(f"initialisation.{name}"), (shape[0], prod(shape[1:]))).reshape(shape)
+
+        return OrderedDict((name, drawn(name, shape)) for name, shape in self.shapes(features, outputs).items())
+
+    def apply(self, params: Mapping[str, Any], x: Any) -> Any:
+        outputs = len(params[OUTPUT])
+        return self.forward(self._layers(lambda name, shape: params[name]), self._images(x), outputs)
+
+    def _image(self, features: int) -> Image | None:
+        """As it is said, or else what so many features make; None where that is not known."""
+        if self.image is not None:
+            return self.image
+        for channels in (GREY, COLOUR):
+            side = isqrt(features // channels)
+            if channels * side**2 == features:
+                return channels, side, side
+        return None
+
+    def _images(self, x: Any) -> Any:
+        return x.reshape(len(x), *(self._image(x.shape[1]) or ()))
+
+    def _layers(self, array: Array) -> Layers:
+        from . import image_layers  # with JAX, which other networks do without
+
+        def by_group(name: str, signal: Any) -> Any:
+            del name
+            return image_layers.by_group(signal, _groups(signal.shape[1], self.group))
+
+        normalised = by_group if self.norm == "group" else None
+        return image_layers.Layers(array, pointwise(self.activation), normalised, biases=self.biases)
+
+
+@lru_cache(maxsize=64)
+def _shapes_of(section: ConvolutionalSection, features: int, outputs: int) -> Mapping[str, tuple[int, ...]] | None:
+    """Name -> shape of the trained arrays, in the order of the layers; None where images are too small for these."""
+    from .image_layers import shapes_seen  # as above
+
+    def forward(array: Array, x: Any) -> Any:
+        return section.forward(section._layers(array), section._images(x), outputs)
+
+    return shapes_seen(forward, features)
+
+
+def _groups(channels: int, size: int) -> int:
+    """As many as divide the channels, each of at least so many channels or of all."""
+    return next(groups for groups in range(max(1, channels // size), 0, -1) if channels % groups == 0)

@@ -1,0 +1,103 @@
+"""Layers of networks of images, in JAX: signals are (n, channels, height, width)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .activations import Activation
+
+Array = Any
+#: What is added to variances, as PyTorch has it.
+EPSILON = 1e-5
+
+
+class TooSmall(ValueError):
+    """A signal has fewer pixels than a layer needs."""
+
+
+class Layers:
+    """What layers make of signals.
+
+    array: (name, shape) -> a trained array. normalised: (name of the layer, signal) -> signal, before scale and shift;
+    None where there is no normalisation. biases: whether channels that are not normalised have a trained bias.
+    """
+
+    def __init__(
+        self,
+        array: Callable[[str, tuple[int, ...]], Array],
+        activation: Activation,
+        normalised: Callable[[str, Array], Array] | None,
+        *,
+        biases: bool,
+    ):
+        self._array, self._activation, self._normalised, self._biases = array, activation, normalised, biases
+
+    def convolved(self, name: str, signal: Array, channels: int, kernel: int, stride: int = 1) -> Array:
+        """With zeros around, so that stride 1 keeps an image's size; kernels are square and of odd side."""
+        weight, pad = self._array(name, (channels, signal.shape[1], kernel, kernel)), (kernel // 2, kernel // 2)
+        return jax.lax.conv_general_dilated(signal, weight, (stride, stride), (pad, pad))
+
+    def normalised(self, name: str, signal: Array) -> Array:
+        """With a trained scale and shift for each channel; without normalisation the signal, plus biases."""
+        shape = (signal.shape[1],)
+        if self._normalised is None:
+            return signal + _channels(self._array(f"{name}_bias", shape)) if self._biases else signal
+        scale, shift = self._array(f"{name}_scale", shape), self._array(f"{name}_shift", shape)
+        return _channels(scale) * self._normalised(name, signal) + _channels(shift)
+
+    def activated(self, signal: Array) -> Array:
+        return self._activation.response(signal, 0.0, jnp)[0]
+
+    def dense(self, name: str, signal: Array, outputs: int, *, bias: bool) -> Array:
+        """(n, outputs) of (n, entries)"""
+        found = signal @ self._array(name, (outputs, signal.shape[1])).T
+        return found + self._array(f"{name}_bias", (outputs,)) if bias else found
+
+
+def shapes_seen(
+    forward: Callable[[Callable[[str, tuple[int, ...]], Array], Array], Array], features: int
+) -> Mapping[str, tuple[int, ...]] | None:
+    """Name -> shape of the arrays that `forward`, of (where arrays are from, inputs), asks for, in that order; None where a
+    signal becomes too small."""
+    found: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+
+    def array(name: str, shape: tuple[int, ...]) -> Array:
+        found[name] = shape
+        return jnp.zeros(shape)
+
+    try:
+        jax.eval_shape(partial(forward, array), jax.ShapeDtypeStruct((1, features), float))
+    except TooSmall:
+        return None
+    return found
+
+
+def pooled(signal: Array, size: int, stride: int, *, largest: bool) -> Array:
+    """The largest entry, or the mean, of every square of this size; what is left over at the edges is not seen."""
+    for axis in (2, 3):
+        count = (signal.shape[axis] - size) // stride + 1
+        if count < 1:
+            raise TooSmall
+        # of slices rather than of windows, whose derivatives of second order JAX does not have
+        parts = [
+            jax.lax.slice_in_dim(signal, first, first + (count - 1) * stride + 1, stride, axis) for first in range(size)
+        ]
+        signal = reduce(jnp.maximum, parts) if largest else sum(parts[1:], parts[0]) / size
+    return signal
+
+
+def by_group(signal: Array, groups: int) -> Array:
+    """Every sample's groups of channels with mean 0 and variance 1 (Wu & He 2018)."""
+    apart = signal.reshape(len(signal), groups, -1)
+    centred = apart - apart.mean(axis=2, keepdims=True)
+    return (centred / jnp.sqrt((centred**2).mean(axis=2, keepdims=True) + EPSILON)).reshape(signal.shape)
+
+
+def _channels(array: Array) -> Array:
+    return array[:, None, None]
