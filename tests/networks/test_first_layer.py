@@ -62,8 +62,8 @@ def test_the_members_of_an_ensemble_are_the_runs_of_their_seeds():
 def test_a_homogeneous_one_goes_on_by_the_loss_clock():
     model = {"kind": "mlp", "widths": [12, 12], "activation": "relu"}
     flow = {"rtol": 1e-4, "until": {"log10_loss": -40.0}}
+    keys = {"loss": {"kind": "logistic"}, "init": {"scale": 0.5}, "observe": {"times": 20, "spacing": "log"}}
     with pytest.warns(UserWarning, match="relu has a kink"):
-        keys = {"loss": {"kind": "logistic"}, "init": {"scale": 0.5}, "observe": {"times": 20, "spacing": "log"}}
         tree = flowsim.run(scenario(model=model, flow=flow, **keys))
     assert tree.attrs["clock"] == "loss"
     assert tree["log10_loss"].values[-1] == pytest.approx(-40, abs=1)
