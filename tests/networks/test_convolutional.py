@@ -42,10 +42,10 @@ def built(kind="conv", data=None, **keys):
     return flowsim.build(scenario(kind, **keys), data=images(image=image) if data is None else data)
 
 
-def moved(problem, size=0.3):
+def moved(problem, size=0.4):
     """Arrays away from the start, where biases and shifts are not 0."""
     random = np.random.default_rng(1)
-    return [array + size * random.standard_normal(array.shape) for array in problem.leaves]
+    return [array + size * random.uniform(-1, 1, array.shape) for array in problem.leaves]
 
 
 def outputs(problem, arrays):
@@ -82,7 +82,11 @@ def by_group(signal, groups):
     return found
 
 
-@pytest.mark.parametrize("norm", ["none", "group"])
+def by_average(signal, mean, variance):
+    return (signal - mean) / np.sqrt(variance + 1e-5)
+
+
+@pytest.mark.parametrize("norm", ["none", "group", "batch"])
 def test_a_small_network_is_what_its_definition_says(norm):
     problem = built(channels=[4, 6], kernel=5, norm=norm, group=2, biases=True, image=(2, 8, 4))
     arrays = moved(problem)
@@ -90,9 +94,11 @@ def test_a_small_network_is_what_its_definition_says(norm):
     signal = problem.inputs.reshape(-1, 2, 8, 4)
     for layer, groups in ((1, 2), (2, 3)):
         signal = convolved(signal, named[f"conv_{layer}"])
-        if norm == "group":
-            scale, shift = named[f"norm_{layer}_scale"], named[f"norm_{layer}_shift"]
-            signal = scale[:, None, None] * by_group(signal, groups) + shift[:, None, None]
+        if norm != "none":
+            of_norm = ("scale", "shift", "mean", "variance") if norm == "batch" else ("scale", "shift")
+            scale, shift, *averages = (named[f"norm_{layer}_{part}"][:, None, None] for part in of_norm)
+            over = by_average(signal, *averages) if averages else by_group(signal, groups)
+            signal = scale * over + shift
         else:
             signal = signal + named[f"norm_{layer}_bias"][:, None, None]
         signal = squares(np.maximum(signal, 0)).max(axis=-1)

@@ -115,6 +115,7 @@ class Roads:
 
     def by_stage(self) -> None:
         """Each is as the run of the stages up to it."""
+        asked = None if "robustness" in self.written else CHEAP["robustness"]
         for count, stage in enumerate(self.copy.stage, start=1):
             case = flowsim.reopen(self.tree, stage=stage.name)
             check_problem(case, self.copy)
@@ -122,7 +123,7 @@ class Roads:
             if count < len(self.copy.stage):
                 until = flowsim.reopen(run(self.copy.model_copy(update={"stage": self.copy.stage[:count]})))
             check_weights(case.weights[-1], until.weights[-1])
-            xr.testing.assert_identical(flowsim.robustness(case), flowsim.robustness(until))
+            xr.testing.assert_identical(flowsim.robustness(case, asked), flowsim.robustness(until, asked))
 
     def evaluate(self, case: flowsim.Case) -> dict[str, xr.Dataset]:
         attacked = "snapshot" in case.trajectory.dims and not case.problem.loss.vectors
