@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from math import isqrt, prod
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,11 +19,18 @@ from .ordinary import OrdinarySection, Streams
 from .section import Count, Positive, Section, as_tuple
 
 if TYPE_CHECKING:
-    from .image_layers import Layers
+    from .image_layers import Layers, OverBatch, Source
 
 Image = tuple[Count, Count, Count]
-#: (name, shape) -> a trained array.
-Array = Callable[[str, tuple[int, ...]], Any]
+Norm = Annotated[
+    Literal["none", "group", "batch"],
+    Field(
+        description='normalisation of the channels, with a trained scale and shift for each: "group" is that of Wu & He '
+        '(2018), "batch" that of Ioffe & Szegedy (2015), by batches in training and by averages over these everywhere else'
+    ),
+]
+#: How the names of averages end, which no gradient trains.
+AVERAGES = ("_mean", "_variance")
 #: Channels of images whose shape is not said.
 GREY, COLOUR = 1, 3
 #: What the weights are called that outputs come from, in every network of images.
@@ -35,16 +42,13 @@ class ConvolutionalSection(OrdinarySection):
     A kind adds `kind`, its keys, and `forward`.
 
     Weights are (channels, channels below, height, width), and a channel is a unit. [init] draws rows of all that a channel
-    sees; scales of a normalisation start at 1, shifts and biases at 0, and init.scale multiplies these, too.
+    sees; scales of a normalisation start at 1, shifts and biases at 0, and init.scale multiplies these, too. Averages over
+    batches start as if signals were normalised already.
     """
 
     activation: str = Field("relu", description="of every hidden layer")
     widen: Positive = Field(1.0, description="width factor: what the numbers of channels are multiplied with")
-    norm: Literal["none", "group"] = Field(
-        "none",
-        description='normalisation of the channels, with a trained scale and shift for each: "group" is that of Wu & He '
-        "(2018)",
-    )
+    norm: Norm = "none"
     group: Count = Field(
         16,
         description='with norm = "group", the channels of a group; more of them where these do not divide a layer\'s',
@@ -98,14 +102,30 @@ class ConvolutionalSection(OrdinarySection):
 
         def drawn(name: str, shape: tuple[int, ...]) -> Floats:
             if len(shape) == 1:
-                return np.ones(shape) if name.endswith("_scale") else np.zeros(shape)
+                return np.ones(shape) if name.endswith(("_scale", "_variance")) else np.zeros(shape)
             return init.rows(streams(f"initialisation.{name}"), (shape[0], prod(shape[1:]))).reshape(shape)
 
         return OrderedDict((name, drawn(name, shape)) for name, shape in self.shapes(features, outputs).items())
 
+    def state(self, features: int, outputs: int) -> Collection[str]:
+        return [name for name in self.shapes(features, outputs) if name.endswith(AVERAGES)]
+
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
-        outputs = len(params[OUTPUT])
-        return self.forward(self._layers(lambda name, shape: params[name]), self._images(x), outputs)
+        return self._applied(params, x, training=False)[0]
+
+    def training(self, params: Mapping[str, Any], x: Any) -> tuple[Any, Mapping[str, Any]]:
+        return self._applied(params, x, training=True)
+
+    def _applied(self, params: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
+        """Outputs, and averages as training with these inputs leaves them."""
+        from .image_layers import OverBatch  # with JAX, which other networks do without
+
+        def array(name: str, shape: tuple[int, ...]) -> Any:
+            return params[name]
+
+        over_batch = OverBatch(array, training=training)
+        found = self.forward(self._layers(array, over_batch), self._images(x), len(params[OUTPUT]))
+        return found, over_batch.averages
 
     def _image(self, features: int) -> Image | None:
         """As it is said, or else what so many features make; None where that is not known."""
@@ -120,24 +140,24 @@ class ConvolutionalSection(OrdinarySection):
     def _images(self, x: Any) -> Any:
         return x.reshape(len(x), *(self._image(x.shape[1]) or ()))
 
-    def _layers(self, array: Array) -> Layers:
-        from . import image_layers  # with JAX, which other networks do without
+    def _layers(self, array: Source, over_batch: OverBatch) -> Layers:
+        from . import image_layers  # as above
 
         def by_group(name: str, signal: Any) -> Any:
             del name
             return image_layers.by_group(signal, _groups(signal.shape[1], self.group))
 
-        normalised = by_group if self.norm == "group" else None
+        normalised = {"none": None, "group": by_group, "batch": over_batch}[self.norm]
         return image_layers.Layers(array, pointwise(self.activation), normalised, biases=self.biases)
 
 
 @lru_cache(maxsize=64)
 def _shapes_of(section: ConvolutionalSection, features: int, outputs: int) -> Mapping[str, tuple[int, ...]] | None:
     """Name -> shape of the trained arrays, in the order of the layers; None where images are too small for these."""
-    from .image_layers import shapes_seen  # as above
+    from .image_layers import OverBatch, shapes_seen  # as above
 
-    def forward(array: Array, x: Any) -> Any:
-        return section.forward(section._layers(array), section._images(x), outputs)
+    def forward(array: Source, x: Any) -> Any:
+        return section.forward(section._layers(array, OverBatch(array, training=False)), section._images(x), outputs)
 
     return shapes_seen(forward, features)
 

@@ -11,10 +11,13 @@ import jax
 import jax.numpy as jnp
 
 from .activations import Activation
+from .in_jax import pointwise as respond
 
 Array = Any
-#: What is added to variances, as PyTorch has it.
-EPSILON = 1e-5
+#: (name, shape) -> an array of the network.
+Source = Callable[[str, tuple[int, ...]], Array]
+#: What is added to variances, and the part of an average that a batch renews, as PyTorch has them.
+EPSILON, RENEWED = 1e-5, 0.1
 
 
 class TooSmall(ValueError):
@@ -24,13 +27,13 @@ class TooSmall(ValueError):
 class Layers:
     """What layers make of signals.
 
-    array: (name, shape) -> a trained array. normalised: (name of the layer, signal) -> signal, before scale and shift;
-    None where there is no normalisation. biases: whether channels that are not normalised have a trained bias.
+    normalised: (name of the layer, signal) -> signal, before scale and shift; None where there is no normalisation. biases:
+    whether channels that are not normalised have a trained bias.
     """
 
     def __init__(
         self,
-        array: Callable[[str, tuple[int, ...]], Array],
+        array: Source,
         activation: Activation,
         normalised: Callable[[str, Array], Array] | None,
         *,
@@ -52,7 +55,7 @@ class Layers:
         return _channels(scale) * self._normalised(name, signal) + _channels(shift)
 
     def activated(self, signal: Array) -> Array:
-        return self._activation.response(signal, 0.0, jnp)[0]
+        return respond(self._activation, signal)
 
     def dense(self, name: str, signal: Array, outputs: int, *, bias: bool) -> Array:
         """(n, outputs) of (n, entries)"""
@@ -60,9 +63,33 @@ class Layers:
         return found + self._array(f"{name}_bias", (outputs,)) if bias else found
 
 
-def shapes_seen(
-    forward: Callable[[Callable[[str, tuple[int, ...]], Array], Array], Array], features: int
-) -> Mapping[str, tuple[int, ...]] | None:
+class OverBatch:
+    """Channels by their means and variances: in training those of the batch, else averages over the batches of training
+    (Ioffe & Szegedy 2015), which no gradient passes through.
+
+    averages: name -> what training with the batch makes of each average.
+    """
+
+    def __init__(self, array: Source, *, training: bool):
+        self._array, self._training = array, training
+        self.averages: dict[str, Array] = {}
+
+    def __call__(self, name: str, signal: Array) -> Array:
+        channels = (signal.shape[1],)
+        mean, variance = self._array(f"{name}_mean", channels), self._array(f"{name}_variance", channels)
+        if self._training:
+            of_batch, entries = signal.mean(axis=(0, 2, 3)), signal.size // signal.shape[1]
+            spread = ((signal - _channels(of_batch)) ** 2).mean(axis=(0, 2, 3))
+            unbiased = spread * entries / max(entries - 1, 1)
+            for part, old, new in (("mean", mean, of_batch), ("variance", variance, unbiased)):
+                self.averages[f"{name}_{part}"] = old + RENEWED * (new - old)
+            mean, variance = of_batch, spread
+        else:
+            mean, variance = jax.lax.stop_gradient(mean), jax.lax.stop_gradient(variance)
+        return (signal - _channels(mean)) / jnp.sqrt(_channels(variance) + EPSILON)
+
+
+def shapes_seen(forward: Callable[[Source, Array], Array], features: int) -> Mapping[str, tuple[int, ...]] | None:
     """Name -> shape of the arrays that `forward`, of (where arrays are from, inputs), asks for, in that order; None where a
     signal becomes too small."""
     found: OrderedDict[str, tuple[int, ...]] = OrderedDict()

@@ -21,13 +21,15 @@ UNITS: dict[str, Callable[[int], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """A trained array of the tree. name: in results, made of its path. units: the axes along which its units are
-    counted; errors are measured relative to the unit that they are of."""
+    """An array of the tree. name: in results, made of its path. units: the axes along which its units are
+    counted; errors are measured relative to the unit that they are of. trained: whether gradients move it, rather than
+    `training` of the network."""
 
     name: str
     path: str
     shape: tuple[int, ...]
     units: tuple[int, ...]
+    trained: bool = True
 
     @property
     def size(self) -> int:
@@ -58,7 +60,8 @@ class Network:
     smooth: whether the function takes no maxima, absolute values or cases, at which its gradient may jump.
     neurons: None of networks that have none. steepness: from params to a bound of |f(x) - f(z)|/|x - z|, None where none is
     known. balances: from params, of any leading axes, to pairs (squared norms of what goes into neurons, of what comes out
-    of them) whose difference a flow of the loss alone conserves.
+    of them) whose difference a flow of the loss alone conserves. training: where some leaves are not trained, from params
+    and the inputs of a gradient of descent to outputs, and to these leaves by name as the gradient leaves them.
     Compiled code is shared by all that use the same object.
     """
 
@@ -73,6 +76,7 @@ class Network:
     neurons: Neurons | None = None
     steepness: Callable[[Any], float | None] = lambda params: None
     balances: Callable[[Any], Sequence[tuple[Array, Array]]] = lambda params: ()
+    training: Callable[[Any, Array], tuple[Array, Mapping[str, Array]]] | None = None
 
     def seen(self, x: Array) -> Array:
         """Inputs (n, d) as the function takes them: with the constant feature of biases."""
@@ -85,8 +89,19 @@ class Network:
         """(n,), or (k, n) of several outputs, for the trained arrays and inputs as `seen` makes them, or as both are in
         coordinates of a reduction."""
         inputs = seen if len(self.input_shape) == 1 else seen.reshape(len(seen), *self.input_shape)
-        found = self.function(self.tree(arrays), inputs)
-        return found.T if self.count > 1 else found.reshape(len(seen))
+        return self._flat(self.function(self.tree(arrays), inputs))
+
+    def trained_on(self, arrays: Sequence[Array], seen: Array) -> tuple[Array, tuple[Array, ...]]:
+        """(the same while these inputs are trained on, all arrays with those that are not trained as that leaves them)"""
+        if self.training is None:
+            return self.outputs(arrays, seen), tuple(arrays)
+        found, left = self.training(self.tree(arrays), seen)
+        return self._flat(found), tuple(
+            left.get(leaf.name, array) for leaf, array in zip(self.leaves, arrays, strict=True)
+        )
+
+    def _flat(self, found: Array) -> Array:
+        return found.T if self.count > 1 else found.reshape(len(found))
 
     def of_features(self, arrays: Sequence[Array], x: Array) -> Array:
         """The same for inputs (n, d) whose features are those of `input_shape`, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import prod
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import UsageError
+from .activations import NONE
 from .drawing import Drawing
 from .inits import Shape
 from .losses import Loss
@@ -85,6 +86,15 @@ class TreeSection(NetworkSection):
         """Name -> array that is drawn once and not trained; `apply` finds these among params, of a dictionary."""
         return {}
 
+    def state(self, features: int, outputs: int) -> Collection[str]:
+        """Names of arrays that no gradient moves, nor init.scale, but that `training` leaves as others."""
+        return ()
+
+    def training(self, params: Any, x: Any) -> tuple[Any, Mapping[str, Any]]:
+        """As `apply`, for the inputs of a gradient of descent, and the arrays of `state` as these leave them; of kinds that
+        have such arrays."""
+        raise UsageError(f'the network "{self.kind}" does not say what training makes of its state')
+
     def steepness(self, params: Any) -> float | None:
         """As of :class:`flowsim.kinds.network.Network`, in NumPy."""
         return None
@@ -113,7 +123,8 @@ class TreeSection(NetworkSection):
             arrays: Sequence[Floats] = arrays_of(network, self.start(init, partial(stream, seed), *sizes))
             if self.is_product:
                 arrays = init.product(arrays, samples)
-            return tuple(init.scale * array for array in arrays)
+            pairs = zip(network.leaves, arrays, strict=True)
+            return tuple(init.scale * array if leaf.trained else array for leaf, array in pairs)
 
         return Handed(network, start, {})
 
@@ -163,8 +174,12 @@ def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
     )
     if network.neurons is not None:
         neurons = replace(network.neurons, reducible=section.reducible, layered=section.layered)
-        # the trace cannot tell cases that its formulas need from kinks
-        network = replace(network, neurons=neurons, smooth=section.formulas.smooth)
+        # the trace cannot tell cases that formulas need from kinks
+        smooth = network.smooth if section.formulas is NONE else section.formulas.smooth
+        network = replace(network, neurons=neurons, smooth=smooth)
+    if state := set(section.state(features, outputs)):
+        leaves = tuple(replace(leaf, trained=leaf.name not in state) for leaf in network.leaves)
+        network = replace(network, leaves=leaves, training=section.training)
     return replace(network, steepness=section.steepness, balances=section.balances)
 
 

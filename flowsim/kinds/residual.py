@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field
-
-from .convolutional import OUTPUT, ConvolutionalSection
+from .convolutional import OUTPUT, ConvolutionalSection, Norm
 
 if TYPE_CHECKING:
     from .image_layers import Layers
@@ -23,9 +21,7 @@ class ResidualSection(ConvolutionalSection):
     """
 
     biases: ClassVar[bool] = False
-    norm: Literal["none", "group"] = Field(
-        "group", description='normalisation of the channels, with a trained scale and shift for each: as of "conv"'
-    )
+    norm: Norm = "group"
 
     @property
     @abstractmethod

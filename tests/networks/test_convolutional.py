@@ -42,10 +42,10 @@ def built(kind="conv", data=None, **keys):
     return flowsim.build(scenario(kind, **keys), data=images(image=image) if data is None else data)
 
 
-def moved(problem, size=0.3):
+def moved(problem, size=0.4):
     """Arrays away from the start, where biases and shifts are not 0."""
     random = np.random.default_rng(1)
-    return [array + size * random.standard_normal(array.shape) for array in problem.upper]
+    return [array + size * random.uniform(-1, 1, array.shape) for array in problem.leaves]
 
 
 def outputs(problem, arrays):
@@ -82,7 +82,11 @@ def by_group(signal, groups):
     return found
 
 
-@pytest.mark.parametrize("norm", ["none", "group"])
+def by_average(signal, mean, variance):
+    return (signal - mean) / np.sqrt(variance + 1e-5)
+
+
+@pytest.mark.parametrize("norm", ["none", "group", "batch"])
 def test_a_small_network_is_what_its_definition_says(norm):
     problem = built(channels=[4, 6], kernel=5, norm=norm, group=2, biases=True, image=(2, 8, 4))
     arrays = moved(problem)
@@ -90,9 +94,11 @@ def test_a_small_network_is_what_its_definition_says(norm):
     signal = problem.inputs.reshape(-1, 2, 8, 4)
     for layer, groups in ((1, 2), (2, 3)):
         signal = convolved(signal, named[f"conv_{layer}"])
-        if norm == "group":
-            scale, shift = named[f"norm_{layer}_scale"], named[f"norm_{layer}_shift"]
-            signal = scale[:, None, None] * by_group(signal, groups) + shift[:, None, None]
+        if norm != "none":
+            of_norm = ("scale", "shift", "mean", "variance") if norm == "batch" else ("scale", "shift")
+            scale, shift, *averages = (named[f"norm_{layer}_{part}"][:, None, None] for part in of_norm)
+            over = by_average(signal, *averages) if averages else by_group(signal, groups)
+            signal = scale * over + shift
         else:
             signal = signal + named[f"norm_{layer}_bias"][:, None, None]
         signal = squares(np.maximum(signal, 0)).max(axis=-1)
@@ -102,10 +108,10 @@ def test_a_small_network_is_what_its_definition_says(norm):
 
 def test_means_of_squares_take_the_place_of_the_largest():
     problem = built(channels=[2], pool="mean", activation="tanh")
-    weight, output = problem.upper
+    weight, output = problem.leaves
     signal = squares(np.tanh(convolved(problem.inputs.reshape(-1, 1, 8, 8), weight))).mean(axis=-1)
     expected = output @ signal.reshape(len(signal), -1).T
-    np.testing.assert_allclose(outputs(problem, problem.upper), expected, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(outputs(problem, problem.leaves), expected, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -149,7 +155,7 @@ def test_channels_are_the_units_and_names_say_where_an_array_is():
 
 def test_the_start_of_he_keeps_the_size_of_signals():
     problem = built(channels=[400], biases=True, image=(3, 8, 8))
-    named = dict(zip((leaf.name for leaf in problem.network.leaves), problem.upper, strict=True))
+    named = dict(zip((leaf.name for leaf in problem.network.leaves), problem.leaves, strict=True))
     assert named["conv_1"].std() == pytest.approx(np.sqrt(2 / 27), rel=0.03)
     assert named["output"].std() == pytest.approx(np.sqrt(2 / 6400), rel=0.03)
     assert not named["norm_1_bias"].any()
@@ -157,7 +163,7 @@ def test_the_start_of_he_keeps_the_size_of_signals():
 
 def test_scales_start_at_1_times_the_scale_of_all():
     problem = built(norm="group", init={"shape": "gaussian", "scale": 0.5})
-    named = dict(zip((leaf.name for leaf in problem.network.leaves), problem.upper, strict=True))
+    named = dict(zip((leaf.name for leaf in problem.network.leaves), problem.leaves, strict=True))
     assert (named["norm_1_scale"] == 0.5).all()
     assert not named["norm_1_shift"].any()
 

@@ -70,7 +70,14 @@ RESNET_34 = (64, ((64, 3), (128, 4), (256, 6), (512, 3)))
 WIDE_16_4 = (16, ((64, 2), (128, 2), (256, 2)))
 
 #: Names of flowsim's arrays end so where those of PyTorch end in ".weight" and ".bias".
-ENDS = (("_scale", ".weight"), ("_shift", ".bias"), ("_bias", ".bias"), ("", ".weight"))
+ENDS = (
+    ("_scale", ".weight"),
+    ("_shift", ".bias"),
+    ("_mean", ".running_mean"),
+    ("_variance", ".running_var"),
+    ("_bias", ".bias"),
+    ("", ".weight"),
+)
 
 
 def name_there(name):
@@ -82,13 +89,12 @@ def name_there(name):
     return f"{head}_block_{number}.{part}{theirs}" if found else stem + theirs
 
 
-def arrays_of(model, names):
-    """The parameters of a module, by the names of flowsim's, in their order; a plain sequence has them in that order."""
-    named = dict(model.named_parameters())
+def arrays_of(model, names, values):
+    """Of `values`, by PyTorch's names, those that have one of these names of flowsim's; a plain sequence has them in that
+    order."""
     if isinstance(model, nn.Sequential):
-        return dict(zip(names, named.values(), strict=True))
-    assert sorted(map(name_there, names)) == sorted(named)
-    return {name: named[name_there(name)] for name in names}
+        return dict(zip(names, values.values(), strict=True))
+    return {name: values[name_there(name)] for name in names if name_there(name) in values}
 
 
 def loss(outputs, labels):
@@ -103,26 +109,67 @@ def loss(outputs, labels):
         ("resnet", {"norm": "group", "depth": 34}, lambda: Residual(*RESNET_34, "group")),
         ("wide_resnet", {"norm": "group", "depth": 16, "widen": 4.0}, lambda: Residual(*WIDE_16_4, "group")),
         ("alexnet", {}, alexnet),
+        ("resnet", {"norm": "batch"}, lambda: Residual(*RESNET_18, "batch")),
     ],
-    ids=["resnet18", "resnet34", "wide_resnet", "alexnet"],
+    ids=["resnet18", "resnet34", "wide_resnet", "alexnet", "resnet18 by averages"],
 )
 def test_outputs_and_gradients_are_those_of_pytorch(kind, keys, make):
+    model, params, x, labels = beside(make, section(kind, **keys))
+    model.eval()
+    outputs, gradients = of_torch(model, x, labels)
+    ours = section(kind, **keys)
+    with jax.enable_x64(True):
+        found = jax.jit(ours.apply)(params, flat(x))
+        gradient = jax.jit(jax.grad(lambda params: loss(ours.apply(params, flat(x)), labels.numpy())))(params)
+    np.testing.assert_allclose(found, outputs, rtol=1e-9, atol=1e-11)
+    agree(gradient, arrays_of(model, list(params), gradients))
+
+
+def test_a_step_by_batches_is_that_of_pytorch():
+    ours = section("resnet", norm="batch")
+    model, params, x, labels = beside(lambda: Residual(*RESNET_18, "batch"), ours)
+    outputs, gradients = of_torch(model.train(), x, labels)
+
+    def training(params):
+        found, averages = ours.training(params, flat(x))
+        return loss(found, labels.numpy()), (found, averages)
+
+    with jax.enable_x64(True):
+        (_, (found, averages)), gradient = jax.jit(jax.value_and_grad(training, has_aux=True))(params)
+    np.testing.assert_allclose(found, outputs, rtol=1e-9, atol=1e-11)
+    agree(gradient, arrays_of(model, list(params), gradients))
+    agree(averages, arrays_of(model, list(averages), dict(model.named_buffers())))
+
+
+def beside(make, ours):
+    """(a module, its arrays by flowsim's names, samples, their labels), scales, shifts and averages away from 1 and 0."""
     torch.manual_seed(0)
-    model, ours = make().double(), section(kind, **keys)
-    with torch.no_grad():  # scales and shifts away from 1 and 0, too
-        for parameter in model.parameters():
-            if parameter.ndim == 1:
-                parameter.add_(0.3 * torch.randn(parameter.shape, dtype=parameter.dtype))
-    named = arrays_of(model, list(ours.shapes(int(np.prod(IMAGE)), CLASSES)))
-    x, labels = torch.randn(BATCH, *IMAGE, dtype=torch.float64), torch.arange(BATCH) % CLASSES
+    model = make().double()
+    with torch.no_grad():
+        for name, array in (*model.named_parameters(), *model.named_buffers()):
+            if array.ndim == 1:
+                away = 0.3 * torch.randn(array.shape, dtype=array.dtype)
+                array.add_(away.abs() if name.endswith("running_var") else away)
+    shapes = ours.shapes(int(np.prod(IMAGE)), CLASSES)
+    named = arrays_of(model, list(shapes), {**dict(model.named_parameters()), **dict(model.named_buffers())})
+    assert {name: tuple(array.shape) for name, array in named.items()} == dict(shapes)
+    params = {name: array.detach().numpy().copy() for name, array in named.items()}
+    return model, params, torch.randn(BATCH, *IMAGE, dtype=torch.float64), torch.arange(BATCH) % CLASSES
+
+
+def of_torch(model, x, labels):
+    """(outputs, gradients of the mean cross entropy by PyTorch's names)"""
     outputs = model(x)
     nn.functional.cross_entropy(outputs, labels).backward()
-    params = {name: array.detach().numpy() for name, array in named.items()}
-    with jax.enable_x64(True):
-        flat = x.reshape(BATCH, -1).numpy()
-        found = jax.jit(ours.apply)(params, flat)
-        gradient = jax.jit(jax.grad(lambda params: loss(ours.apply(params, flat), labels.numpy())))(params)
-    np.testing.assert_allclose(found, outputs.detach().numpy(), rtol=1e-9, atol=1e-11)
-    for name, array in named.items():
-        theirs = array.grad.numpy()
-        assert np.linalg.norm(np.asarray(gradient[name]) - theirs) <= 1e-8 * np.linalg.norm(theirs), name
+    return outputs.detach().numpy(), {name: array.grad for name, array in model.named_parameters()}
+
+
+def flat(x):
+    return x.reshape(len(x), -1).numpy()
+
+
+def agree(found, theirs):
+    assert theirs
+    for name, array in theirs.items():
+        expected = array.detach().numpy()
+        assert np.linalg.norm(np.asarray(found[name]) - expected) <= 1e-8 * np.linalg.norm(expected), name

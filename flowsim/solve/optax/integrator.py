@@ -52,8 +52,9 @@ class Seen(NamedTuple):
 
 
 class Carry(NamedTuple):
-    """ahead: the gradient that the next iteration takes; log_loss: of all samples, as far as a goal asks for it. finite:
-    whether what the next iteration would lead to is."""
+    """ahead: the gradient that the next iteration takes, and in place of that of arrays that are not trained their next
+    values; log_loss: of all samples, as far as a goal asks for it. finite: whether what the next iteration would lead to
+    is."""
 
     arrays: tuple[jax.Array, ...]
     ahead: tuple[jax.Array, ...]
@@ -105,8 +106,9 @@ class Steps:
             return (carry.iteration - first < count) & carry.finite & ~reached
 
         def once(carry: Carry) -> Carry:
-            updates, state = self.optimizer.update(carry.ahead, carry.optimizer, carry.arrays)
-            moved = optax.apply_updates(carry.arrays, updates)
+            gradient = self._trained(carry.ahead, jax.tree.map(jnp.zeros_like, carry.ahead))
+            updates, state = self.optimizer.update(gradient, carry.optimizer, carry.arrays)
+            moved = self._trained(optax.apply_updates(carry.arrays, updates), carry.ahead)
             after = carry._replace(arrays=moved, optimizer=state, iteration=carry.iteration + 1)
             after = self._arrive(after, data, _one_of(seen, carry.iteration - first))
             # what is not finite is left out, and remembered
@@ -129,11 +131,18 @@ class Steps:
         return carry._replace(ahead=ahead, evaluations=carry.evaluations + 1, log_loss=log_loss, finite=finite)
 
     def _gradient(self, arrays: tuple[jax.Array, ...], data: Data) -> tuple[tuple[jax.Array, ...], jax.Array]:
-        """(of the training loss over these samples, which an attacker moves first; log of that loss)"""
+        """(of the training loss over these samples, which an attacker moves first, and what they make of arrays that are
+        not trained; log of that loss)"""
         inputs = data.inputs if self.attacker is None else self.attacker.moved(data.inputs, self._ascent(arrays, data))
-        outputs, pull_back = jax.vjp(lambda trained: self.network.outputs(trained, inputs), arrays)
+        outputs, pull_back, left = jax.vjp(lambda found: self.network.trained_on(found, inputs), arrays, has_aux=True)
         pull = data.weight * self.loss.derivative(outputs, data.targets, jnp)
-        return self._decayed(arrays, pull_back(pull)[0]), self._log_of(outputs, data)
+        ahead = self._trained(self._decayed(arrays, pull_back(pull)[0]), left)
+        return ahead, self._log_of(outputs, data)
+
+    def _trained(self, arrays: tuple[jax.Array, ...], others: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        """Of the arrays those that are trained, and of the others the rest."""
+        pairs = zip(self.network.leaves, arrays, others, strict=True)
+        return tuple(array if leaf.trained else other for leaf, array, other in pairs)
 
     def _ascent(self, arrays: tuple[jax.Array, ...], data: Data) -> Callable[[jax.Array], jax.Array]:
         """Samples (n, r) -> the directions in which the loss of each rises."""
