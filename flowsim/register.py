@@ -207,7 +207,8 @@ def network(
 
     apply(self, params, x): outputs (n,), or (n, k), for x (n, d), in JAX. shapes(self, features, outputs): name -> shape of
     each trained array, which [init] draws; or start(self, rng, features, outputs): the tree of arrays, which init.scale
-    multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`.
+    multiplies. degree: L of f(c params) = c^L f(params), of a homogeneous network; units: as in :func:`flowsim.flow`;
+    neurons: the name of an array (m, d) whose rows are neurons, where apply uses x in products with these alone.
     With start, a function ``(rng, features, outputs, *, keys)``, it is a function ``(params, x, *, keys)`` that is
     registered, and degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
     """

@@ -27,7 +27,7 @@ from .in_memory import Data
 from .inits import InitSection, Shape
 from .losses import Loss, LossSection
 from .networks import NETWORKS, NetworkSection
-from .ordinary import OrdinarySection, Streams
+from .ordinary import NeuronsSection, OrdinarySection, Streams, TreeSection
 from .plugins import answering
 from .samples import Samples, Supervision
 from .section import Section, as_tuple, refuse
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=Section)
 #: Neurons of functions of <w, x> are taken to be linear in their norm below exp(this): far below what rounding sees.
 LINEAR_BELOW = -300.0
 #: Attributes of a network's class that are no keys.
-OF_CLASS = ("degree", "units")
+OF_CLASS = ("degree", "units", "neurons")
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ def network_of(
     units: str | Mapping[str, str] = "rows",
 ) -> type[NetworkSection]:
     """source: a class whose annotated attributes are keys, with apply(self, params, x) and either shapes(self, features,
-    outputs) or start(self, rng, features, outputs), and with degree and units; or a function (params, x, *, keys), beside
-    which start is a function (rng, features, outputs, *, keys)."""
+    outputs) or start(self, rng, features, outputs), and with degree, units and neurons; or a function (params, x, *, keys),
+    beside which start is a function (rng, features, outputs, *, keys)."""
     what = f'network "{name}"'
     if (own := _own_section(name, source, NetworkSection, "kind")) is not None:
         return own
@@ -250,8 +250,12 @@ def network_of(
         if key not in OF_CLASS and get_origin(hint) is not ClassVar
     }
     made = Made(name, source, source, tuple(keys), {})
-    section = _create(MadeNetwork, "kind", made, keys, set(OrdinarySection.model_fields))
-    section.UNITS = getattr(source, "units", "rows")
+    neurons = getattr(source, "neurons", None)
+    if neurons is not None and not hasattr(source, "shapes"):
+        raise UsageError(f"{what}: neurons = {neurons!r} goes with a method shapes, which says how many there are")
+    base = MadeNetwork if neurons is None else MadeNeurons
+    section = _create(base, "kind", made, keys, set(TreeSection.model_fields))
+    section.UNITS, section.NEURONS = getattr(source, "units", "rows"), neurons
     return section
 
 
@@ -285,7 +289,7 @@ def _class_of(
     return type(function.__name__, (), members)
 
 
-class MadeNetwork(OrdinarySection):
+class OfClass(TreeSection):
     """A network of a class."""
 
     made: ClassVar[Made]
@@ -319,6 +323,23 @@ class MadeNetwork(OrdinarySection):
         instance = object.__new__(source)
         vars(instance).update(keys)
         return instance
+
+
+class MadeNetwork(OfClass, OrdinarySection):
+    """One without neurons."""
+
+
+class MadeNeurons(OfClass, NeuronsSection):
+    """One that sees inputs by the products with its neurons alone."""
+
+    reducible: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
+    bias: ClassVar[bool] = False
+    output: ClassVar[str] = "trained"
+
+    @property
+    def neurons(self) -> int:
+        return self.shapes(1, 1)[self.NEURONS][0]
 
 
 def _own_section(name: str, source: Any, base: type[S], tag: str) -> type[S] | None:

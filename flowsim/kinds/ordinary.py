@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import UsageError
+from .activations import NONE
 from .drawing import Drawing
 from .inits import Shape
 from .losses import Loss
@@ -173,8 +174,9 @@ def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
     )
     if network.neurons is not None:
         neurons = replace(network.neurons, reducible=section.reducible, layered=section.layered)
-        # the trace cannot tell cases that its formulas need from kinks
-        network = replace(network, neurons=neurons, smooth=section.formulas.smooth)
+        # the trace cannot tell cases that formulas need from kinks
+        smooth = network.smooth if section.formulas is NONE else section.formulas.smooth
+        network = replace(network, neurons=neurons, smooth=smooth)
     if state := set(section.state(features, outputs)):
         leaves = tuple(replace(leaf, trained=leaf.name not in state) for leaf in network.leaves)
         network = replace(network, leaves=leaves, training=section.training)

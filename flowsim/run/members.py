@@ -184,7 +184,7 @@ class Members:
 
 def _threads(first: Prepared, instants: int) -> int:
     """How many members may run at once. JAX has threads of its own."""
-    if first.plan.engine == "diffrax" or first.problem.network is not None:
+    if first.plan.engine == "diffrax" or not first.problem.compiled:
         return 1
     flight = 8 * instants * first.reduced.direction.size
     return max(min(cores(), FLIGHT_BYTES // flight), 1)

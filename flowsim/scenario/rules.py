@@ -324,7 +324,7 @@ def _broken_ensemble(scenario: Scenario) -> Iterator[Broken]:
         yield Broken(f"flow.until.{name}", "is for a run of a single seed, not an ensemble", ("seed",))
     if scenario.observe.spacing == "solver":
         yield Broken("observe.spacing", f'{shared}; use "linear" or "log"', ("seed",))
-    moving = scenario.flow.method == "sgd" or scenario.flow.fresh or scenario.model.ordinary
+    moving = scenario.flow.method == "sgd" or scenario.flow.fresh or not scenario.model.has_neurons
     moving = moving or scenario.model.common_threshold is not None
     if scenario.data.alike and not scenario.init.drawn and not moving:
         same = "with these data and weights the members of an ensemble would be one and the same; give a single seed"

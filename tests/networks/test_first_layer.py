@@ -49,13 +49,21 @@ def test_in_the_span_of_the_data_it_is_the_function_in_all_features(flow):
     np.testing.assert_allclose(tree["layer_2_weight"][-1], plain["leaf_1"][-1], atol=1e-6 if flow is FLOW else 1e-12)
 
 
-def test_the_members_of_an_ensemble_are_the_runs_of_their_seeds():
+LAYERS = ("bias_weight", "layer_2_weight", "layer_3_bias")
+
+
+@pytest.mark.parametrize(
+    ("model", "above"),
+    [({**MODEL, "bias": True}, LAYERS), ({"kind": "ntk_features", "width": 4, "threshold": 0.5}, ())],
+    ids=["mlp", "ntk_features"],
+)
+def test_the_members_of_an_ensemble_are_the_runs_of_their_seeds(model, above):
     flow = {"method": "gradient_descent", "step": 0.1, "iterations": 6}
-    several = flowsim.run(scenario(seed=[3, 4], flow=flow, model={**MODEL, "bias": True}))
-    assert several["layer_2_weight"].dims == ("seed", "snapshot", "unit_2", "neuron")
+    several = flowsim.run(scenario(seed=[3, 4], flow=flow, model=model))
     for seed in (3, 4):
-        alone = flowsim.run(scenario(seed=seed, flow=flow, model={**MODEL, "bias": True}))
-        for name in ("direction", "bias_weight", "layer_2_weight", "layer_3_bias", "loss"):
+        alone = flowsim.run(scenario(seed=seed, flow=flow, model=model))
+        for name in ("direction", "loss", *above):
+            assert several[name].dims == ("seed", *alone[name].dims)
             np.testing.assert_allclose(several[name].sel(seed=seed), alone[name], rtol=1e-12, atol=1e-15)
 
 

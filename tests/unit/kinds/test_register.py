@@ -15,6 +15,7 @@ from flowsim.kinds.losses import LOSSES, Loss, LossSection
 from flowsim.kinds.ordinary import RESERVED
 from flowsim.kinds.origin import Plugin, registered_by
 from flowsim.kinds.registry import REGISTRIES
+from flowsim.problem import reduce
 from flowsim.results.layout import COORDINATES, WEIGHTS
 from flowsim.scenario.schema import schema
 
@@ -251,6 +252,33 @@ def test_a_function_with_its_start_is_a_network_and_so_is_a_module_of_equinox(sm
     assert loss[-1] < 0.9 * loss[0]
     with pytest.raises(flowsim.ScenarioError, match='did you mean "gain"'):
         small(model={"kind": "module", "gian": 0.5})
+
+
+def test_a_network_that_names_its_neurons_is_the_same_in_the_span_of_the_data(small):
+    class Squares:
+        degree = 3.0
+
+        def shapes(self, features, outputs):
+            return {"scale": (4,), "w": (4, features)}
+
+        def apply(self, params, x):
+            return (x @ params["w"].T) ** 2 @ params["scale"]
+
+    class Neurons(Squares):
+        neurons = "w"
+
+    flowsim.register.network("plain")(Squares)
+    flowsim.register.network("first_layer")(Neurons)
+    keys = {"data__samples": 8, "init__scale": 0.5, "flow": {"rtol": 1e-9, "until": {"time": 2.0}}}
+    plain, reduced = (small(model={"kind": kind}, **keys) for kind in ("plain", "first_layer"))
+    assert [one.project for one in (plain, reduced)] == [False, True]
+    assert reduce(flowsim.build(reduced)).projected
+    plain, reduced = flowsim.run(plain), flowsim.run(reduced)
+    np.testing.assert_allclose(reduced["scale"], plain["scale"], rtol=1e-7)
+    rows = np.exp(reduced["log_norm"][-1].values)[:, None] * reduced["direction"][-1].values
+    np.testing.assert_allclose(rows, plain["w"][-1], atol=1e-7)
+    assert "cosine" in reduced
+    assert "cosine" not in plain
 
 
 def test_arrays_may_be_called_as_what_results_have(small):
