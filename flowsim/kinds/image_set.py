@@ -108,7 +108,9 @@ class ImageSet(DataSection):
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
         """Centring and scaling are by the images that are trained on; those held out are moved with them."""
-        by_chance = self.samples is not None or (self.test is not None and not self.test.standard)
+        by_chance = self.samples is not None
+        if self.test is not None:
+            by_chance |= self.test.fraction is not None or self.test.samples is not None
         if sibling is not None and not by_chance:
             return sibling
         try:
@@ -119,11 +121,8 @@ class ImageSet(DataSection):
     def _drawn(self, scenario: Drawing) -> Samples:
         images = self._read(scenario, "train")
         groups = self._groups(tuple(np.unique(images.label).tolist()))
+        self._check(scenario, images.label, groups)
         rows, cluster = _of_groups(images.label, groups)
-        lost = [label for label in chain(*groups) if label not in images.label]
-        if lost:
-            there = f"there are {_listed(np.unique(images.label))}"
-            raise scenario.error(("data.classes", f"no image has the label {_listed(np.array(lost))}; {there}"))
         if self.samples is not None:
             key = ("data.samples", self.samples)
             chosen = self._subset(scenario, cluster, key, len(groups), balanced=self.balanced)
@@ -142,6 +141,15 @@ class ImageSet(DataSection):
             return samples
         moves.apply(inputs)
         return replace(samples, test=self._samples(inputs, cluster, centers))
+
+    def _check(self, scenario: Drawing, label: Integers, groups: Groups) -> None:
+        """Raise ScenarioError for classes that are not there, and for more positive clusters than there are."""
+        lost = [one for one in chain(*groups) if one not in label]
+        if lost:
+            there = f"there are {_listed(np.unique(label))}"
+            raise scenario.error(("data.classes", f"no image has the label {_listed(np.array(lost))}; {there}"))
+        if self.positive is not None and self.positive > len(groups):
+            raise scenario.error(("data.positive", f"is {self.positive} of {len(groups)} clusters"))
 
     def _read(self, scenario: Drawing, part: Part) -> Images:
         path = located(self.place[1], scenario.folder, self.expected)

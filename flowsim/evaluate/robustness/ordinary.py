@@ -89,8 +89,7 @@ class Ordinary:
         return value, gradient
 
     def _in_parts(self, function: Callable[[Floats], tuple[Floats, ...]], x: Floats) -> list[Floats]:
-        """What the function gives for inputs, of which no more are in memory at a time than fit. Parts are filled up to one
-        of few sizes, as every size is compiled anew."""
+        """What the function gives for inputs, of which no more are in memory at a time than fit."""
         from ...kinds.trees import entries_of_one  # as above
 
         fit = max(BYTES // (8 * max(entries_of_one(self.network), 1)), 1)
@@ -98,9 +97,7 @@ class Ordinary:
         found = []
         for begin in range(0, max(len(x), 1), most):
             part = x[begin : begin + most]
-            size = 2 ** max(len(part) - 1, 0).bit_length()
-            filled = np.concatenate([part, np.zeros((size - len(part), x.shape[1]))])
-            found.append([array[: len(part)] for array in function(filled)])
+            found.append([array[: len(part)] for array in function(_filled(part))])
         return [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
 
     def _whole(self, x: Floats) -> Floats:
@@ -153,3 +150,10 @@ class Decision:
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         return self.network.read_with_gradient(x, self.read, self.by)
+
+
+def _filled(x: Floats) -> Floats:
+    """The samples, and the last one again until there are as many as a power of two: attacks look at ever other parts of
+    the samples, and code is compiled for each number of them."""
+    count = 1 << max(len(x) - 1, 0).bit_length()
+    return x[np.minimum(np.arange(count), len(x) - 1)] if len(x) else x

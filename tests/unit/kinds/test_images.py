@@ -290,6 +290,7 @@ def test_broken_cifar_files_are_answered(folder, content, message):
         ({"classes": []}, "data.classes", "at least 1"),
         ({"classes": [0, 12]}, "data.classes", "no image has the label 12; there are 0 to 9"),
         ({"classes": [0, 1], "positive": 3}, "data.positive", "is 3 of 2 clusters"),
+        ({"positive": 11}, "data.positive", "is 11 of 10 clusters"),
         ({"balanced": True}, "data.balanced", "needs samples"),
         ({"balanced": True, "samples": 7, "classes": [0, 1]}, "data.samples", "7 cannot be split evenly over 2"),
         ({"balanced": True, "samples": 7}, "data.samples", "7 cannot be split evenly over 10"),
