@@ -106,8 +106,8 @@ class Steps:
             return (carry.iteration - first < count) & carry.finite & ~reached
 
         def once(carry: Carry) -> Carry:
-            gradient = self._trained(carry.ahead, jax.tree.map(jnp.zeros_like, carry.ahead))
-            updates, state = self.optimizer.update(gradient, carry.optimizer, carry.arrays)
+            updates, state = self.optimizer.update(carry.ahead, carry.optimizer, carry.arrays)
+            # optimisers move each array by itself, so what they make of those that are not trained can be left out
             moved = self._trained(optax.apply_updates(carry.arrays, updates), carry.ahead)
             after = carry._replace(arrays=moved, optimizer=state, iteration=carry.iteration + 1)
             after = self._arrive(after, data, _one_of(seen, carry.iteration - first))
