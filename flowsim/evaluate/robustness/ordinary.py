@@ -58,7 +58,8 @@ class Ordinary:
     def scores(self, x: Floats) -> Floats:
         from ...kinds.trees import outputs_at  # with JAX, which other networks do without
 
-        return outputs_at(self.network, self.arrays, self.network.seen(self._whole(x))).T.reshape(len(x), -1)
+        found = outputs_at(self.network, self.arrays, self.network.seen(self._whole(_filled(x))))
+        return found.T[: len(x)].reshape(len(x), -1)
 
     def value(self, x: Floats) -> Floats:
         return self.scores(x)[:, 0]
@@ -66,8 +67,16 @@ class Ordinary:
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         from ...kinds.trees import with_input_gradient  # as above
 
-        value, gradient = with_input_gradient(self.network, self.arrays, self._whole(x))
+        value, gradient = with_input_gradient(self.network, self.arrays, self._whole(_filled(x)))
+        value, gradient = value[: len(x)], gradient[: len(x)]
         return value, gradient if self.basis is None else gradient @ self.basis
 
     def _whole(self, x: Floats) -> Floats:
         return x if self.basis is None else x @ self.basis.T
+
+
+def _filled(x: Floats) -> Floats:
+    """The samples, and the last one again until there are as many as a power of two: attacks look at ever other parts of
+    the samples, and code is compiled for each number of them."""
+    count = 1 << max(len(x) - 1, 0).bit_length()
+    return x[np.minimum(np.arange(count), len(x) - 1)] if len(x) else x
