@@ -2,7 +2,8 @@
 
 from .instant import Instant, Setting
 from .observable import OBSERVABLES, Observable
-from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, QUANTILES, Recorder, Selection, snapshot_indices
+from .quantiles import QUANTILES
+from .recorder import GROWN, NUMERICS, QUANTILE_SUFFIX, Recorder, Selection, snapshot_indices
 from .trajectory import Trajectory
 
 __all__ = [

@@ -19,6 +19,7 @@ from ..solve.schedule import Schedule
 from .handed import handed
 from .instant import Instant, Setting
 from .observable import OBSERVABLES, SIZES, Observable
+from .quantiles import QUANTILES, quantiles
 from .stops import met
 from .trajectory import Trajectory
 
@@ -31,7 +32,6 @@ GROWN = 10.0
 #: A stride that no run reaches.
 NEVER = 2**62
 QUANTILE_SUFFIX = "_quantile"
-QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NUMERICS = {
     "steps": "accepted solver steps so far",
     "rejections": "rejected solver steps so far",
@@ -121,7 +121,7 @@ class Selection:
             if "sample" in observable.dims:
                 seen = seen[..., setting.reduced.representative]
             if name in self.summarised:
-                name, seen = name + QUANTILE_SUFFIX, _quantiles(seen, setting)
+                name, seen = name + QUANTILE_SUFFIX, quantiles(seen, setting)
             values[name] = seen
         return values
 
@@ -246,11 +246,6 @@ class Recorder:
         return "growth" if latest > first - math.log(2) else "convergence"
 
     @property
-    def met(self) -> str:
-        """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
-        return self._met
-
-    @property
     def separated(self) -> bool:
         """Whether all samples were on their own side at the latest kept instant."""
         self._observe()
@@ -262,11 +257,13 @@ class Recorder:
         self._observe()
         return self._log_losses[1]
 
-    def keep(self, snapshot: Snapshot, report: Report) -> None:
+    def keep(self, snapshot: Snapshot, report: Report) -> str:
+        """The stop condition that is watched at kept instants and that this one meets, in words; "" for none."""
         self._waiting.append((snapshot, report))
         self._last = _times(snapshot)
         if self._watched or len(self._waiting) >= self._batch:
             self._observe()
+        return self._met
 
     def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
         """Keep many instants; numerics: name of NUMERICS -> what a report says there, (T,)."""
@@ -384,24 +381,3 @@ def _times(snapshot: Snapshot) -> tuple[float, float]:
     """Of a single instant: time, and log10 of it where that is kept, else the time again."""
     time = float(snapshot.time)
     return time, time if snapshot.log10_time is None else float(snapshot.log10_time)
-
-
-def _quantiles(values: Floats, setting: Setting) -> Floats:
-    """Of (T, n): (T, K, quantile), or (T, quantile) where clusters are unknown"""
-    count = len(setting.problem.centers)
-    if not count:
-        return _row_quantiles(values)
-    cluster = setting.problem.sample_cluster
-    return np.stack([_row_quantiles(values[:, cluster == k]) for k in range(count)], axis=1)
-
-
-def _row_quantiles(values: Floats) -> Floats:
-    """(T, quantile) of the rows (T, n), as np.quantile has them but without its overhead; NaN where there is nothing."""
-    count = values.shape[1]
-    if not count:
-        return np.full((len(values), len(QUANTILES)), np.nan)
-    values = np.sort(values, axis=1)
-    place = np.array(QUANTILES) * (count - 1)
-    below = np.floor(place).astype(int)
-    low, high, share = values[:, below], values[:, np.minimum(below + 1, count - 1)], place - below
-    return np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share))

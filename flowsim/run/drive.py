@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time as wall
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +21,8 @@ from ..solve.status import Status, judge
 class Recording(Protocol):
     """Where kept instants go."""
 
-    def keep(self, snapshot: Snapshot, report: Report) -> None: ...
+    def keep(self, snapshot: Snapshot, report: Report) -> str:
+        """The stop condition that is watched at kept instants and that this one meets, in words; "" for none."""
 
     def thin(self) -> None:
         """Drop every other kept instant, the second first."""
@@ -30,10 +30,6 @@ class Recording(Protocol):
     @property
     def last_time(self) -> float:
         """Time of the latest kept instant, or log10 of it where that is kept; nan before the first."""
-
-    @property
-    def met(self) -> str:
-        """The stop condition that is watched at kept instants and that the latest has met, in words; "" for none."""
 
     @property
     def log_loss(self) -> float:
@@ -74,17 +70,16 @@ def drive(
     checkpoint is called. The instant at which the run stops is always kept.
     """
     pace, report = Pace(), integrator.report(run.carry)
-    _keep_due(integrator, run, recording, report)
+    met = _keep_due(integrator, run, recording, report)
     while True:
-        previous, started = report, wall.monotonic()
-        run.carry = integrator.advance(run.carry, run.schedule.next, _attempts(pace.attempts, run, scenario, report))
-        report = integrator.report(run.carry)
-        pace.note(report.tried - previous.tried, wall.monotonic() - started)
-        if run.schedule.every_step and report.steps > previous.steps:
-            _keep(run, recording, integrator.now(run.carry), report)
-        _keep_due(integrator, run, recording, report)
+        before = report.steps
+        attempts = _attempts(run, scenario, report)
+        run.carry, report = pace.advance(integrator, run.carry, report, run.schedule.next, attempts)
+        if run.schedule.every_step and report.steps > before:
+            met = _keep(run, recording, integrator.now(run.carry), report)
+        met = _keep_due(integrator, run, recording, report) or met
         progress(report)
-        status = judge(scenario, _as_kept(scenario, report, run, recording), run.clock.seconds, stopped())
+        status = judge(scenario, _as_kept(scenario, report, run, recording, met), run.clock.seconds, stopped())
         if status is not None:
             break
         checkpoint()
@@ -94,44 +89,50 @@ def drive(
     return status
 
 
-def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording) -> Report:
+def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording, met: str) -> Report:
     """The report, with what kept instants say: that a stop condition is met, or that the flow rests."""
-    if recording.met:
-        return replace(report, reached=recording.met)
+    if met:
+        return replace(report, reached=met)
     if run.rest is None or not run.rest.settled:
         return report
     unseparated = scenario.loss.formulas.endless and not recording.separated
     return replace(report, resting=run.rest.settled, unseparated=unseparated)
 
 
-def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) -> None:
-    recording.keep(snapshot, report)
+def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) -> str:
+    """Keep an instant; the stop condition that it meets."""
+    met = recording.keep(snapshot, report)
     if run.rest is not None:
         run.rest.note(snapshot, recording.log_loss, by_loss=report.loss_clock_from is not None)
+    return met
 
 
 def _time_of(report: Report) -> float:
     return report.time if report.log10_time is None else report.log10_time
 
 
-def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> None:
-    """Keep the scheduled instants up to the time reached, or to the first that meets a stop condition or is at rest."""
-    schedule, reading = run.schedule, report.reading
-    while schedule.crowded(reading):
+def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> str:
+    """Keep the scheduled instants up to the time reached, or to the first that meets a stop condition, which is returned,
+    or is at rest."""
+    reading, met = report.reading, ""
+    while run.schedule.crowded(reading):
         recording.thin()
-        schedule.coarsen()
-    while (due := schedule.next) <= reading:
+        run.schedule.coarsen()
+    while not met and (due := run.schedule.next) <= reading:
         snapshot = integrator.now(run.carry) if due == reading else integrator.at(run.carry, due)
-        _keep(run, recording, snapshot, report)
-        schedule.advance()
-        if recording.met or (run.rest is not None and run.rest.settled):
+        met = _keep(run, recording, snapshot, report)
+        run.schedule.advance()
+        if run.rest is not None and run.rest.settled:
             break
+    return met
 
 
-def _attempts(wanted: int, run: Run, scenario: Scenario, report: Report) -> int:
+def _attempts(run: Run, scenario: Scenario, report: Report) -> int | None:
+    """The most steps to try next; None where any number will do."""
+    if run.schedule.every_step:
+        return 1
     limit = scenario.flow.until.steps
-    left = limit - report.steps if limit is not None else wanted
-    return 1 if run.schedule.every_step else max(min(wanted, left), 1)
+    return None if limit is None else limit - report.steps
 
 
 @contextmanager

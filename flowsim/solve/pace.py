@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import Any
+
+from .integrator import Integrator, Report
 
 #: Wall seconds a compiled chunk should take: short enough for Ctrl-C, long enough to cost nothing.
 CHUNK_SECONDS = 0.25
@@ -16,6 +20,17 @@ class Pace:
 
     attempts: int = 1
 
-    def note(self, tried: int, seconds: float) -> None:
-        """Judge by the last chunk."""
-        self.attempts = max(1, min(int(tried * CHUNK_SECONDS / max(seconds, 1e-6)), MOST_ATTEMPTS))
+    def advance(
+        self, integrator: Integrator, carry: Any, report: Report, stop: float, most: int | None
+    ) -> tuple[Any, Report]:
+        """Advance by a chunk, as :meth:`Integrator.advance`, of at most so many steps and at least one; (carry, report).
+
+        report: that of the carry until now.
+        """
+        attempts = self.attempts if most is None else max(min(self.attempts, most), 1)
+        begun = time.monotonic()
+        carry = integrator.advance(carry, stop, attempts)
+        after = integrator.report(carry)
+        seconds = max(time.monotonic() - begun, 1e-6)
+        self.attempts = max(1, min(int((after.tried - report.tried) * CHUNK_SECONDS / seconds), MOST_ATTEMPTS))
+        return carry, after

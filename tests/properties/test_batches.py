@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.observe import NUMERICS, Recorder, Selection, Setting, instant, recorder
+from flowsim.observe import NUMERICS, QUANTILES, Recorder, Selection, Setting, instant, recorder
+from flowsim.observe.quantiles import quantiles_of_rows
 from flowsim.problem import reduce
 from flowsim.solve import Report, Snapshot
 
@@ -107,5 +108,5 @@ def test_as_many_instants_are_observed_at_once_as_memory_allows(samples, at_leas
 @given(rows=st.integers(1, 4), count=st.integers(1, 30), seed=st.integers(0, 999))
 def test_quantiles_are_numpy_s(rows, count, seed):
     values = np.random.default_rng(seed).standard_normal((rows, count))
-    expected = np.quantile(values, recorder.QUANTILES, axis=1).T
-    np.testing.assert_array_equal(recorder._row_quantiles(values), expected)
+    expected = np.quantile(values, QUANTILES, axis=1).T
+    np.testing.assert_array_equal(quantiles_of_rows(values), expected)

@@ -22,10 +22,12 @@ class Kept:
     times: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     met: str = ""
+    met_at: float = np.inf
 
-    def keep(self, snapshot: Snapshot, report: Report) -> None:
+    def keep(self, snapshot: Snapshot, report: Report) -> str:
         self.times.append(snapshot.time)
         self.steps.append(report.steps)
+        return self.met if snapshot.time >= self.met_at else ""
 
     def thin(self) -> None:
         del self.times[1::2], self.steps[1::2]
@@ -108,6 +110,17 @@ def test_a_flow_that_cannot_go_on_ends_with_its_cause_and_a_remedy_and_keeps_wha
     assert status.remedy
     # the last instant is none of the schedule's
     assert (kept.times, run.loose) == ([0, 2.5, 4], True)
+
+
+def test_the_first_kept_instant_that_meets_a_stop_condition_is_the_last_of_the_schedule(small, report_at):
+    scenario = small(flow__until={"time": 10.0, "kkt": 1e-9}, loss__kind="logistic", observe__times=41)
+    run, kept = Run(0.0, Schedule.of(scenario.replace({"flow.until": {"time": 10.0}}), 0.01), Clock()), Kept()
+    kept.met, kept.met_at = "kkt 1e-09", 3.25
+    status = driven_by(Walk(report_at), scenario, run, kept)
+    assert status.cause.startswith("reached kkt 1e-09")
+    # the step that passed it went on to 4, where the run stops
+    assert kept.times == [*np.arange(0, 3.5, 0.25), 4.0]
+    assert run.schedule.next == 3.5
 
 
 def test_the_wall_time_is_a_budget_and_that_of_earlier_parts_counts(driven, small, report_at):

@@ -29,12 +29,12 @@ class Kept:
         self.snapshots: list[Snapshot] = []
         self.reports: list[Report] = []
         self.last_time = np.nan
-        self.met = ""
 
-    def keep(self, snapshot: Snapshot, report: Report) -> None:
+    def keep(self, snapshot: Snapshot, report: Report) -> str:
         self.snapshots.append(snapshot)
         self.reports.append(report)
         self.last_time = snapshot.time
+        return ""
 
 
 @pytest.fixture
