@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +20,8 @@ from .network import UNITS, Leaf, Network, Neurons
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: (outputs (n, k), what it goes by, JAX's NumPy) -> a value of each (n,) and its derivative in the outputs (n, k).
+Reading = Callable[[Any, Any, ModuleType], tuple[Any, Any]]
 #: Operations at which a gradient may jump, as JAX writes them.
 KINKS = re.compile(r" (max|min|abs|sign|clamp|select_n|select_and_scatter_add|reduce_window_max)\b")
 #: The first part of a path, as JAX writes it: a dictionary's key or a sequence's index.
@@ -167,17 +170,29 @@ def _gradient(network: Network, arrays: Sequence[Any], seen: Any, pull: Any) -> 
 
 
 @in_float64
-def with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(the outputs (n,) of a network of one, their gradients (n, d) in the inputs), in NumPy."""
-    value, gradient = _with_input_gradient(network, tuple(arrays), inputs)
+def with_input_gradient(
+    network: Network, arrays: Sequence[Any], inputs: Any, read: Reading, by: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """(what is read from the outputs at each input (n,), its gradient in the input (n, d)), in NumPy."""
+    value, gradient = _with_input_gradient(network, tuple(arrays), inputs, read, by)
     return np.asarray(value), np.asarray(gradient)
 
 
-@partial(jax.jit, static_argnums=0)
-def _with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any) -> Any:
-    # each output is of its own input alone, so the gradient of their sum has those of all of them
-    value, pull_back = jax.vjp(lambda x: network.of_features(arrays, x), jax.numpy.asarray(inputs))
-    return value, pull_back(jax.numpy.ones_like(value))[0]
+@partial(jax.jit, static_argnums=(0, 3))
+def _with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any, read: Reading, by: Any) -> Any:
+    outputs, pull_back = jax.vjp(lambda x: network.of_features(arrays, x), jnp.asarray(inputs))
+    # outputs are each of their own input alone, so a sum over inputs has the gradients of all of them
+    value, share = read(outputs.T.reshape(len(inputs), -1), by, jnp)
+    return value, pull_back(share.T.reshape(outputs.shape))[0]
+
+
+@lru_cache(maxsize=64)
+def entries_of_one(network: Network) -> int:
+    """How many numbers the network makes on the way from one input to its outputs, as far as JAX does not fuse them."""
+    arrays = [jax.ShapeDtypeStruct(leaf.shape, float) for leaf in network.leaves]
+    one = jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
+    traced = jax.make_jaxpr(lambda arrays, x: network.of_features(arrays, x))(arrays, one)
+    return sum(found.aval.size for equation in traced.jaxpr.eqns for found in equation.outvars)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -241,9 +241,6 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
             yield Broken(f"{key}.clock", '"loss" needs a homogeneous network of a known degree', ("model",))
     if scenario.evaluate.limit:
         yield Broken("evaluate.limit", given, reads)
-    if scenario.evaluate.robustness is not None and scenario.loss.formulas.classes:
-        only = f'with "{scenario.loss.kind}" {given}'
-        yield Broken("evaluate.robustness", only, (*reads, "loss.kind"))
 
 
 def _broken_size(scenario: Scenario, model: NetworkSection) -> Iterator[Broken]:

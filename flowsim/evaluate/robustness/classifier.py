@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from types import ModuleType
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -56,8 +57,8 @@ def restricted(classifier: Classifier) -> tuple[Classifier, Floats | None]:
     Of a classifier that needs all d coordinates, itself and None.
     """
     directions = classifier.directions
-    if len(directions) == 0:
-        return classifier, None
+    if len(directions) == 0 or np.array_equal(directions, np.eye(classifier.dimension)):
+        return classifier, None  # nothing is left out; of images, that many directions take minutes to be decomposed
     # a row's length is of no meaning for the span, and tiny neurons have a direction, too
     norm = np.linalg.norm(directions, axis=1, keepdims=True)
     _, sizes, rows = np.linalg.svd(directions / np.where(norm > 0, norm, 1.0), full_matrices=False)
@@ -173,6 +174,33 @@ class TwoLayer:
         return replace(self, direction=self.direction @ basis)
 
 
+def odds(outputs: Any, label: Any, xp: ModuleType) -> tuple[Any, Any]:
+    """(log P(+) - log P(-) (n,), its derivative in the outputs (n, K)) of softmax probabilities; label (K,): +1/-1, both of
+    them there"""
+    value, share = 0.0, 0.0
+    for sign in (1, -1):
+        own = xp.where(label == sign, outputs, -xp.inf)
+        top = own.max(axis=1, keepdims=True)
+        odds = xp.exp(own - top)
+        total = odds.sum(axis=1, keepdims=True)
+        value = value + sign * (top + xp.log(total))[:, 0]
+        share = share + sign * odds / total
+    return value, share
+
+
+def lead(outputs: Any, own: Any, xp: ModuleType) -> tuple[Any, Any]:
+    """(the output `own` less the largest other (n,), its derivative in the outputs (n, K))"""
+    each = xp.arange(outputs.shape[1])
+    others = xp.where(each == own, -xp.inf, outputs)
+    ahead = 1.0 * (each == own) - (each == others.argmax(axis=1)[:, None])
+    return outputs[:, own] - others.max(axis=1), ahead
+
+
+def difference(outputs: Any, label: Any, xp: ModuleType) -> tuple[Any, Any]:
+    """(the outputs of label +1 less those of -1 (n,), the derivative in the outputs (n, K))"""
+    return outputs @ label, xp.broadcast_to(label, outputs.shape)
+
+
 @dataclass(frozen=True)
 class OfOutputs:
     """What a network with an output for each cluster is part of. network: as if all its outputs were added;
@@ -215,11 +243,11 @@ class ByProbability(OfOutputs):
         return self.network.responses(x)[0] @ (self._own * self.network.weight[:, None])
 
     def value(self, x: Floats) -> Floats:
-        return self._odds(self(x))[0]
+        return odds(self(x), self.label, np)[0]
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         response, slope = self.network.responses(x)
-        value, share = self._odds(response @ self._weights)
+        value, share = odds(response @ self._weights, self.label, np)
         return value, (slope * (share @ self._weights.T)) @ self.network.direction
 
     @property
@@ -231,18 +259,6 @@ class ByProbability(OfOutputs):
     def _own(self) -> Booleans:
         """(m, K): whether the neuron is part of the output"""
         return np.asarray(self.neuron_output[:, None] == np.arange(len(self.label)))
-
-    def _odds(self, outputs: Floats) -> tuple[Floats, Floats]:
-        """(log P(+) - log P(-) (n,), its derivative in the outputs (n, K))"""
-        value, share = np.zeros(len(outputs)), np.zeros(outputs.shape)
-        for sign in (1, -1):
-            own = self.label == sign
-            top = outputs[:, own].max(axis=1, keepdims=True)
-            odds = np.exp(outputs[:, own] - top)
-            total = odds.sum(axis=1, keepdims=True)
-            value += sign * (top + np.log(total))[:, 0]
-            share[:, own] = sign * odds / total
-        return value, share
 
 
 @dataclass(frozen=True)
@@ -260,21 +276,14 @@ class OwnClass(OfOutputs):
         return "classes"
 
     def value(self, x: Floats) -> Floats:
-        return self._lead(self.network.responses(x)[0] @ self._weights)[0]
+        return lead(self.network.responses(x)[0] @ self._weights, self.own, np)[0]
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
         response, slope = self.network.responses(x)
-        value, other = self._lead(response @ self._weights)
-        share = (self._weights[:, [self.own]] - self._weights[:, other]).T
-        return value, (slope * share) @ self.network.direction
+        value, share = lead(response @ self._weights, self.own, np)
+        return value, (slope * (share @ self._weights.T)) @ self.network.direction
 
     @property
     def _weights(self) -> Floats:
         """(m, K): the part of each neuron in each output"""
         return (self.neuron_output[:, None] == np.arange(self.outputs)) * self.network.weight[:, None]
-
-    def _lead(self, outputs: Floats) -> tuple[Floats, Integers]:
-        """(own output less the largest other (n,), which that is (n,))"""
-        others = np.where(np.arange(self.outputs) == self.own, -np.inf, outputs)
-        largest = others.argmax(axis=1)
-        return outputs[:, self.own] - others.max(axis=1), largest

@@ -22,9 +22,9 @@ from ...solve.threads import blas_threads
 from ..case import Result, reopened
 from .attacks import Options, Target, attacked
 from .bounds import BOUNDS
-from .classifier import Classifier, OwnClass
+from .classifier import Classifier
 from .ideal import IDEALS, ideal_classifier
-from .trained import by_outputs, classifier_of, network_of
+from .trained import by_label, by_outputs, classifier_of, of_class
 
 #: Training samples of each class that attacks aim at beside the centres, where these do not say all about the clusters.
 AIMED_AT = 32
@@ -40,8 +40,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Test:
-    """x (n, d), label (n,) +1/-1, cluster (n,) or -1. goals (g, d), goal_label, goal_cluster (g,): what attacks aim
-    at. origin: where x is from, one of ORIGINS."""
+    """x (n, d), label (n,) +1/-1, cluster (n,) or -1; of classes without labels +1/-1 both are the class. goals (g, d),
+    goal_label, goal_cluster (g,): what attacks aim at. origin: where x is from, one of ORIGINS."""
 
     x: Floats
     label: Floats
@@ -79,6 +79,12 @@ def check(scenario: Scenario, problem: Problem) -> None:
     """Raise ScenarioError where a scenario asks for a robustness that its problem does not have."""
     wanted = scenario.evaluate.robustness
     if wanted is None:
+        return
+    if _by_class(problem):
+        others = [index for index, name in enumerate(wanted.compare) if name != "classes"]
+        only = "is for labels +1 and -1, and the clusters of these data have none; the network decides between classes"
+        if others:
+            raise scenario.error(*((f"evaluate.robustness.compare[{index}]", only) for index in others))
         return
     if set(np.unique(_labels(problem.samples)).tolist()) != {-1.0, 1.0}:
         raise scenario.error(("evaluate.robustness", "needs samples of both labels, +1 and -1, and of these only"))
@@ -119,15 +125,31 @@ def test_of(scenario: Scenario, problem: Problem, count: int) -> Test:
     else:
         samples, origin = problem.samples, "training"
     chosen = np.arange(count) if origin == "fresh" else np.sort(random.permutation(len(samples.inputs))[:count])
-    goals = [(problem.centers, problem.cluster_label.astype(float), np.arange(len(problem.centers)))]
-    if not drawn:
-        training, label = problem.samples, _labels(problem.samples)
-        for sign in (-1.0, 1.0):
-            own = random.permutation(np.flatnonzero(label == sign))[:AIMED_AT]
-            goals.append((training.inputs[own], label[own], training.sample_cluster[own]))
+    by_class = _by_class(problem)
+    goals = []
+    if not by_class:
+        goals.append((problem.centers, problem.cluster_label.astype(float), np.arange(len(problem.centers))))
+    if not drawn or by_class:
+        training = problem.samples
+        label, cluster = _told(training, by_class)
+        for one in np.unique(label) if by_class else (-1.0, 1.0):
+            own = random.permutation(np.flatnonzero(label == one))[:AIMED_AT]
+            goals.append((training.inputs[own], label[own], cluster[own]))
     points, goal_label, goal_cluster = (np.concatenate(parts) for parts in zip(*goals, strict=True))
-    label, clusters = _labels(samples)[chosen], samples.sample_cluster[chosen]
-    return Test(samples.inputs[chosen], label, clusters, points, goal_label, goal_cluster, origin)
+    label, cluster = _told(samples, by_class)
+    return Test(samples.inputs[chosen], label[chosen], cluster[chosen], points, goal_label, goal_cluster, origin)
+
+
+def _by_class(problem: Problem) -> bool:
+    """Whether the network has an output for each of several classes that have no labels +1/-1."""
+    return problem.network is not None and problem.loss.classes and not by_label(problem)
+
+
+def _told(samples: Samples, by_class: bool) -> tuple[Floats, Integers]:
+    """(label, cluster) of each, or both times its class"""
+    if by_class:
+        return samples.targets, samples.targets.astype(np.int64)
+    return _labels(samples), samples.sample_cluster
 
 
 def _labels(samples: Samples) -> Floats:
@@ -139,15 +161,15 @@ def _labels(samples: Samples) -> Floats:
 def _parts(
     name: str, scenario: Scenario, setting: Setting, snapshot: Snapshot, test: Test
 ) -> list[tuple[Integers, Target]]:
-    """The samples that a classifier is attacked at, and their rows: all at once, but for a decision between clusters, where
-    each cluster has a classifier of its own."""
+    """The samples that a classifier is attacked at, and their rows: all at once, but for a decision between clusters or
+    classes, where each has a classifier of its own."""
     wanted, problem = scenario.evaluate.robustness, setting.problem
     assert wanted is not None
-    if name == "classes":
-        network, parts = network_of(setting, snapshot), []
+    if name == "classes" or _by_class(problem):
+        parts = []
         for cluster in np.unique(test.cluster):
             rows = np.flatnonzero(test.cluster == cluster)
-            own = OwnClass(network, problem.neuron_output, problem.outputs, int(cluster))
+            own = of_class(setting, snapshot, int(cluster))
             side = np.where(test.goal_cluster == cluster, 1.0, -1.0)
             parts.append((rows, Target.of(own, test.x[rows], np.ones(len(rows)), test.goals, side, norm=wanted.norm)))
         return parts
@@ -232,8 +254,9 @@ def _layout(rows: Mapping[str, Mapping[str, Floats]], wanted: Robustness, test: 
         "radius": ("radius", radii, f"largest size of a perturbation, {wanted.norm}"),
         "test_label": (
             "test_sample",
-            test.label.astype(np.int8),
-            f"label of the attacked sample, one of {ORIGINS[test.origin]}; of its cluster, where that is known",
+            test.label.astype(np.int32),
+            f"label of the attacked sample, one of {ORIGINS[test.origin]}; of its cluster, where that is known, and of "
+            "classes that have none the class",
         ),
     }
     found = xr.Dataset(

@@ -1,13 +1,19 @@
-"""A network that is a function of a tree of arrays, and with one output a classifier."""
+"""Networks that are functions of a tree of arrays, and the classifiers that they are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Floats
 from ...kinds.network import Network
+
+#: Bytes that numbers between inputs and outputs may take at a time, and the most inputs at a time.
+BYTES, MOST = 2**28, 1024
 
 
 @dataclass(frozen=True)
@@ -58,21 +64,92 @@ class Ordinary:
     def scores(self, x: Floats) -> Floats:
         from ...kinds.trees import outputs_at  # with JAX, which other networks do without
 
-        found = outputs_at(self.network, self.arrays, self.network.seen(self._whole(_filled(x))))
-        return found.T[: len(x)].reshape(len(x), -1)
+        def scores(part: Floats) -> tuple[Floats]:
+            return (
+                outputs_at(self.network, self.arrays, self.network.seen(self._whole(part))).T.reshape(len(part), -1),
+            )
+
+        return self._in_parts(scores, x)[0]
 
     def value(self, x: Floats) -> Floats:
         return self.scores(x)[:, 0]
 
     def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
+        return self.read_with_gradient(x, _first, None)
+
+    def read_with_gradient(self, x: Floats, read: Reading, by: Any) -> tuple[Floats, Floats]:
+        """(n,), (n, d): what is read from the outputs, with its gradient."""
         from ...kinds.trees import with_input_gradient  # as above
 
-        value, gradient = with_input_gradient(self.network, self.arrays, self._whole(_filled(x)))
-        value, gradient = value[: len(x)], gradient[: len(x)]
-        return value, gradient if self.basis is None else gradient @ self.basis
+        def read_part(part: Floats) -> tuple[Floats, Floats]:
+            value, gradient = with_input_gradient(self.network, self.arrays, self._whole(part), read, by)
+            return value, gradient if self.basis is None else gradient @ self.basis
+
+        value, gradient = self._in_parts(read_part, x)
+        return value, gradient
+
+    def _in_parts(self, function: Callable[[Floats], tuple[Floats, ...]], x: Floats) -> list[Floats]:
+        """What the function gives for inputs, of which no more are in memory at a time than fit."""
+        from ...kinds.trees import entries_of_one  # as above
+
+        fit = max(BYTES // (8 * max(entries_of_one(self.network), 1)), 1)
+        most = min(2 ** (fit.bit_length() - 1), MOST)
+        found = []
+        for begin in range(0, max(len(x), 1), most):
+            part = x[begin : begin + most]
+            found.append([array[: len(part)] for array in function(_filled(part))])
+        return [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
 
     def _whole(self, x: Floats) -> Floats:
         return x if self.basis is None else x @ self.basis.T
+
+
+#: As in :mod:`flowsim.kinds.trees`.
+Reading = Callable[[Any, Any, ModuleType], tuple[Any, Any]]
+
+
+def _first(outputs: Any, by: None, xp: ModuleType) -> tuple[Any, Any]:
+    """The first output, of a network of one."""
+    del by
+    return outputs[:, 0], xp.ones_like(outputs[:, :1])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A classifier that an ordinary network of several outputs is. Implements
+    :class:`flowsim.evaluate.robustness.classifier.Network`.
+
+    read: the classifier's value from the outputs, by `by`, such as a class, or labels of all classes.
+    """
+
+    network: Ordinary
+    read: Reading
+    by: Any
+    name: str = "network"
+
+    @property
+    def dimension(self) -> int:
+        return self.network.dimension
+
+    @property
+    def directions(self) -> Floats:
+        return self.network.directions
+
+    def within(self, basis: Floats) -> Decision:
+        return replace(self, network=self.network.within(basis))
+
+    def __call__(self, x: Floats) -> Floats:
+        """(n, k): the network's outputs"""
+        return self.network(x)
+
+    def scores(self, x: Floats) -> Floats:
+        return self.network.scores(x)
+
+    def value(self, x: Floats) -> Floats:
+        return self.read(self.scores(x), self.by, np)[0]
+
+    def value_and_gradient(self, x: Floats) -> tuple[Floats, Floats]:
+        return self.network.read_with_gradient(x, self.read, self.by)
 
 
 def _filled(x: Floats) -> Floats:
