@@ -31,6 +31,9 @@ NAMED = 3
 BEGAN = "began_"
 #: What begins the names of what tells whether a flow has come to rest.
 REST = "rest_"
+OTHER_VERSION = (
+    "the run in this file was begun by another version of flowsim, and this one cannot go on with it; run it anew"
+)
 STARTS = ("direction", "log_norm", "output_sign", "output_log")
 
 
@@ -49,8 +52,8 @@ class Begun:
         """(arrays, attributes)"""
         if self.start is None:
             return {}, {}
-        layers = {f"leaf_{index}": layer for index, layer in enumerate(self.start.leaves)}
-        arrays = {name: getattr(self.start, name) for name in STARTS} | layers
+        leaves = {f"leaf_{index}": leaf for index, leaf in enumerate(self.start.leaves)}
+        arrays = {name: getattr(self.start, name) for name in STARTS} | leaves
         numbers = {"stage": self.stage, "time": self.time, "instants": self.instants, "counts": json.dumps(self.counts)}
         return {f"{BEGAN}{name}": array for name, array in arrays.items()}, {
             f"{BEGAN}{name}": value for name, value in numbers.items()
@@ -85,7 +88,11 @@ def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest 
     """The inverse of `save`. rest: of the same run as it begins."""
     saved = _saved(tree)
     arrays = {str(name): array.values for name, array in saved.data_vars.items()}
-    carry = integrator.restore({name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))})
+    of_engine = {name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))}
+    try:
+        carry = integrator.restore(of_engine)
+    except KeyError:
+        raise UsageError(OTHER_VERSION) from None
     schedule = Schedule(**json.loads(saved.attrs["schedule"]))
     if rest is not None:
         rest.restore({name.removeprefix(REST): array for name, array in arrays.items() if name.startswith(REST)})
@@ -95,9 +102,11 @@ def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest 
 def restore_begun(tree: xr.DataTree) -> Begun:
     """Of a run in stages, which one is under way."""
     saved = _saved(tree)
-    layers: list[Any] = []
-    while (name := f"{BEGAN}leaf_{len(layers)}") in saved:
-        layers.append(saved[name].values)
+    if f"{BEGAN}upper_0" in saved:
+        raise UsageError(OTHER_VERSION)
+    leaves: list[Any] = []
+    while (name := f"{BEGAN}leaf_{len(leaves)}") in saved:
+        leaves.append(saved[name].values)
     time = float(saved.attrs[f"{BEGAN}time"])
     direction, log_norm, sign, size = (saved[f"{BEGAN}{name}"].values for name in STARTS)
     return Begun(
@@ -105,7 +114,7 @@ def restore_begun(tree: xr.DataTree) -> Begun:
         time=time,
         counts=json.loads(saved.attrs[f"{BEGAN}counts"]),
         instants=int(saved.attrs[f"{BEGAN}instants"]),
-        start=Snapshot(time, direction, log_norm, sign, size, leaves=tuple(layers)),
+        start=Snapshot(time, direction, log_norm, sign, size, leaves=tuple(leaves)),
     )
 
 

@@ -50,6 +50,8 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if data.get("kind") != "points":
         found["data.samples"] = clusters * (SAMPLES // clusters)
+    if "samples" in data.get("test", {}):
+        found["data.test.samples"] = min(data["test"]["samples"], SAMPLES)
     if "dimension" in data:
         found["data.dimension"] = min(data["dimension"], FEATURES)
     if "width" in model:

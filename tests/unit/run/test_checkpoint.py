@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -74,3 +75,18 @@ def test_what_differs_from_the_scenario_of_a_run_is_named(small, tmp_path):
         f"{tmp_path / 'run.nc'}: was made by another scenario: init.scale is 0.001 there and 0.002 here; "
         "only flow.wall_time and flow.until.steps may differ"
     )
+
+
+@pytest.mark.parametrize("stages", [False, True])
+def test_what_another_version_has_left_is_refused_and_kept(small, tmp_path, stages):
+    model, until = {"kind": "mlp", "activation": "tanh", "widths": [4]}, {"time": 9.0, "steps": 3}
+    flow = {"stage": [{"name": "first", "until": until}], "flow": None} if stages else {"flow__until": until}
+    scenario, output = small(model=model, init__scale=0.5, **flow), tmp_path / "run.nc"
+    assert flowsim.run(scenario, output).attrs["status"] == "step_limit"
+    with netCDF4.Dataset(output, "a") as file:  # the names of version 0.1.0
+        now, then = ("began_leaf_0", "began_upper_0") if stages else ("leaf_0", "layer_2")
+        file["checkpoint"].renameVariable(now, then)
+    before = output.read_bytes()
+    with pytest.raises(flowsim.UsageError, match="another version of flowsim"):
+        flowsim.run(scenario, output, resume=True)
+    assert output.read_bytes() == before
