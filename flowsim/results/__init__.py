@@ -3,7 +3,7 @@
 from . import layout
 from .points import open_point
 from .provenance import attributes, scenario_attributes, status_attributes
-from .store import check_writable, open, opened, write, write_text, written_aside
+from .store import check_writable, open, opened, text_encoding, write, write_text, written_aside
 
 __all__ = [
     "attributes",
@@ -14,6 +14,7 @@ __all__ = [
     "opened",
     "scenario_attributes",
     "status_attributes",
+    "text_encoding",
     "write",
     "write_text",
     "written_aside",

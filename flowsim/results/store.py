@@ -38,7 +38,14 @@ def check_writable(path: str | PathLike[str], overwrite: bool) -> None:
 def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
     """Write a NetCDF-4 file aside and rename it into place, so that no reader ever sees a part of one."""
     with written_aside(Path(path)) as aside:
-        tree.to_netcdf(aside, engine="netcdf4")
+        encoding = {node.path: text_encoding(node.to_dataset(inherit=False)) for node in tree.subtree}
+        tree.to_netcdf(aside, engine="netcdf4", encoding=encoding)
+
+
+def text_encoding(dataset: xr.Dataset) -> dict[str, dict[str, str]]:
+    """What writes texts as arrays of characters. HDF5 may end the interpreter where a file that has texts of any length is
+    open more than once."""
+    return {str(name): {"dtype": "S1"} for name, array in dataset.variables.items() if array.dtype.kind in "UO"}
 
 
 def write_text(file: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..results import opened, scenario_attributes, written_aside
+from ..results import opened, scenario_attributes, text_encoding, written_aside
 from ..results.layouts import LAYOUT
 from . import trajectories
 from .plan import Axis, Plan, shown
@@ -38,7 +38,7 @@ def collect(plan: Plan, folder: Path) -> Path:
     file = folder / DATASET
     dataset, ended = _scalars(plan, folder)
     with written_aside(file) as aside:
-        dataset.to_netcdf(aside, engine="netcdf4")
+        dataset.to_netcdf(aside, engine="netcdf4", encoding=text_encoding(dataset))
         if plan.scenario.sweep.trajectories:
             trajectories.add(plan, folder, aside, ended)
     return file

@@ -157,7 +157,9 @@ def test_clusters_with_labels_are_told_apart_by_label_and_by_cluster():
 
 
 @pytest.mark.parametrize(
-    ("read", "by"), [(odds, np.array([1, -1, 1])), (lead, 1), (difference, np.array([1.0, -1.0, 1.0]))], ids=str
+    ("read", "by"),
+    [(odds, np.array([1, -1, 1])), (lead, 1), (difference, np.array([1.0, -1.0, 1.0]))],
+    ids=["odds", "lead", "difference"],
 )
 def test_what_is_read_from_outputs_has_the_derivative_of_differences(read, by):
     outputs, step = np.random.default_rng(0).standard_normal((5, 3)), 1e-6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -104,3 +105,15 @@ def test_what_is_no_result_is_not_opened(tmp_path):
     ):
         with pytest.raises(flowsim.UsageError, match=complaint):
             flowsim.open(tmp_path / name)
+
+
+def test_texts_are_of_a_fixed_length_in_the_file_and_come_back_as_they_were(tree, tmp_path):
+    tree["/numerics/none"] = xr.Variable("name", ["", ""])
+    tree["/numerics/other"] = xr.Variable("name", np.array(["ρ > 0", ""], dtype=object))
+    write(tree, tmp_path / "run.nc")
+    with netCDF4.Dataset(tmp_path / "run.nc") as file:
+        # HDF5 may end the interpreter where a file with texts of any length is open twice
+        assert {str(file["numerics"][name].dtype) for name in ("word", "none", "other")} == {"|S1"}
+    with flowsim.open(tmp_path / "run.nc") as found:
+        words = {name: found[f"numerics/{name}"].values.tolist() for name in ("word", "none", "other")}
+    assert words == {"word": ["a", "b"], "none": ["", ""], "other": ["ρ > 0", ""]}
