@@ -110,7 +110,7 @@ def measure(size: tuple[int, int, int], engine: str, threads: bool) -> dict[str,
     import flowsim
     from flowsim.run.prepare import Prepared
     from flowsim.solve import make
-    from flowsim.solve.threads import one_blas_thread
+    from flowsim.threads import one_blas_thread
 
     samples, dimension, neurons = size
     overrides = {"data.samples": samples, "data.dimension": dimension, "model.width": neurons, "flow.engine": engine}

@@ -34,7 +34,7 @@ from flowsim.scenario import Scenario
 from flowsim.solve import make
 from flowsim.solve.integrator import Flying
 from flowsim.solve.schedule import Schedule
-from flowsim.solve.threads import one_blas_thread
+from flowsim.threads import one_blas_thread
 
 SCENARIO = """
 title = "pReLU on an orthonormal mixture without noise"

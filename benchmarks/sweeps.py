@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 
 import flowsim
-from flowsim.solve.threads import one_core
 from flowsim.sweep import sweep
 from flowsim.sweep.store import lines
+from flowsim.threads import one_core
 
 POINTS = """
 [data]

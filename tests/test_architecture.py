@@ -21,6 +21,7 @@ ORDER = [
     "errors",
     "arrays",
     "machine",
+    "threads",
     "markup",
     "kinds",
     "scenario",

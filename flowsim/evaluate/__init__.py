@@ -33,7 +33,7 @@ def evaluate(
     import xarray as xr
 
     from ..errors import UsageError
-    from ..solve.threads import blas_threads
+    from ..threads import blas_threads
     from .asked import EVALUATIONS, evaluations
     from .case import reopened
 

@@ -22,7 +22,7 @@ from ..results.weights import weights_of
 from ..scenario import Scenario, referenced_files
 from ..scenario.arrays import SECTIONS, outside
 from ..solve import Snapshot
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .member import stopped_member
 from .start import differences
 

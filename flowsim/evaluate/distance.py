@@ -10,7 +10,7 @@ from ..observe import Setting
 from ..problem import Problem
 from ..results.weights import weights_of
 from ..scenario import Scenario
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .case import Result, reopened
 from .robustness import TwoLayer, ideal_classifier, network_of
 from .sphere import sphere_distance

@@ -10,7 +10,7 @@ import xarray as xr
 
 from ..observe import OBSERVABLES, Instant, Setting
 from ..solve import Snapshot
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 
 #: Observables at time 0 that tell problems apart: of the weights, the centres and the samples.
 KNOWN_BY = ("log_norm", "cosine", "margin", "log10_loss")

@@ -17,7 +17,7 @@ from ..kinds.streams import stream
 from ..problem import Problem, Reduced
 from ..scenario.observe import Observe
 from ..solve import Snapshot, target_cluster
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .decomposition import Decomposition
 from .derivatives import Derivatives
 from .kkt import Certificate, certify

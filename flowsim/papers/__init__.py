@@ -10,7 +10,7 @@ from ..evaluate.case import Result, reopened
 from ..evaluate.claim import CLAIMS, Claim, evidence_of, followed, held_against
 from ..evaluate.evidence import Evidence
 from ..kinds.registry import import_modules
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .relu import distance_up_to_scale, relu_network
 
 import_modules(__name__)

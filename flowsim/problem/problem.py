@@ -16,6 +16,7 @@ from ..kinds.samples import Samples
 from ..machine import memory
 from ..scenario import Scenario
 from ..scenario.rules import class_problems
+from ..threads import one_blas_thread
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
@@ -196,6 +197,7 @@ class Problem:
         return conserved and bool((self.weights.output_log == self.weights.log_norm).all())
 
 
+@one_blas_thread()  # that draws round alike wherever they are made, alone or by one of many
 def build(
     scenario: Scenario, sibling: Problem | None = None, *, data: Data | None = None, init: Weights | None = None
 ) -> Problem:

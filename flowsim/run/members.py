@@ -19,7 +19,7 @@ from ..results.gathered import NOT_RUN, Gathered, Outcome
 from ..solve import Plan, Report
 from ..solve.compiling import Clock
 from ..solve.status import Status
-from ..solve.threads import cores, one_blas_thread
+from ..threads import cores, one_blas_thread
 from . import checkpoint
 from .drive import interrupts
 from .member import Member

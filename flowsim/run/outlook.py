@@ -10,7 +10,7 @@ import numpy as np
 
 from ..scenario import Scenario
 from ..solve import Integrator, make
-from ..solve.threads import blas_threads, cores
+from ..threads import blas_threads, cores
 from .prepare import Prepared
 
 #: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.

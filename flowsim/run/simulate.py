@@ -15,7 +15,7 @@ from ..results import attributes, check_writable, layout, status_attributes, wri
 from ..scenario import Scenario
 from ..solve.compiling import warning
 from ..solve.status import RUNNING, Status
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .members import Members, Tell
 from .prepare import Prepared
 from .progress import ProgressBar, in_notebook

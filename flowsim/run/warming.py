@@ -9,7 +9,7 @@ from typing import Any
 
 from ..scenario import Scenario, loads
 from ..solve.compiling import spent
-from ..solve.threads import cores
+from ..threads import cores
 from .outlook import integrators
 from .prepare import Prepared
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..run.drive import interrupts
-from ..solve.threads import cores
+from ..threads import cores
 from .batches import Batch
 from .flight import KILLED, Landed, Record, fly
 

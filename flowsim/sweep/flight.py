@@ -19,7 +19,7 @@ from ..results import write
 from ..run import run
 from ..scenario import read
 from ..scenario.source import Source
-from ..solve.threads import one_core
+from ..threads import one_core
 from .batches import Batch, Flight
 from .scalars import Cells, scalars
 

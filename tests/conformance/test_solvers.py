@@ -15,7 +15,7 @@ from flowsim.problem import build, reduce
 from flowsim.solve import Integrator, Snapshot, choose, make
 from flowsim.solve.numba import layout
 from flowsim.solve.plan import SOLVERS
-from flowsim.solve.threads import one_blas_thread
+from flowsim.threads import one_blas_thread
 
 ORDERS = {"tsit5": 5, "dopri5": 5, "dopri8": 8, "dop853": 8, "rkc2": 2, "kvaerno5": 5}
 EVERY_SOLVER = pytest.mark.parametrize(

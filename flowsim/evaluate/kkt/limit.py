@@ -12,7 +12,7 @@ from ...errors import UsageError
 from ...observe import Instant, Setting
 from ...observe.kkt import certifiable, homogeneity
 from ...solve import Snapshot
-from ...solve.threads import blas_threads
+from ...threads import blas_threads
 from ..case import Result, reopened
 from .certificate import Network, gradient, residuals
 from .piecewise import Piecewise

@@ -18,7 +18,7 @@ from ...problem import Problem, fresh
 from ...scenario import Scenario
 from ...scenario.evaluate import Robustness
 from ...solve import Snapshot
-from ...solve.threads import blas_threads
+from ...threads import blas_threads
 from ..case import Result, reopened
 from .attacks import Options, Target, attacked
 from .bounds import BOUNDS

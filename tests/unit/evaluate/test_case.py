@@ -176,15 +176,9 @@ def but_for_numbers(value: object) -> object:
 
 
 def by_what_they_say() -> Iterator[Any]:
-    """The shipped scenarios; of those that differ in numbers alone, all but one at full size only.
-
-    None of CIFAR-10, whose features cannot be made fewer: of so many, sums round differently with the place that an array
-    has in memory.
-    """
+    """The shipped scenarios; of those that differ in numbers alone, all but one at full size only."""
     seen = set()
     for name, file in shipped().items():
-        if name.startswith("images/cifar10"):
-            continue
         said = str(but_for_numbers(tomllib.loads(file.read_text())))
         yield pytest.param(name, marks=[pytest.mark.papers] if said in seen else [])
         seen.add(said)

@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from flowsim.solve.threads import one_blas_thread
+from flowsim.threads import one_blas_thread
 
 
 def limits() -> set[int]:
