@@ -18,7 +18,7 @@ from ..kinds.samples import Samples
 from ..kinds.tables import means, problems
 from ..observe.parameters import HIDDEN
 from ..results import written_aside
-from ..solve.threads import blas_threads
+from ..threads import blas_threads
 from .case import Case, Result, reopened
 from .robustness.trained import network_of, ordinary_of
 
