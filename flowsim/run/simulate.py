@@ -75,8 +75,8 @@ def _result(members: Members, status: Status) -> xr.DataTree:
     """All but what is evaluated, and where the run has not reached its end, what it goes on from."""
     scenario, seconds, groups = members.scenario, members.clock.seconds, members.groups()
     groups["/"].attrs |= attributes(scenario, members.plan, status, seconds, members.clock.compiling)
-    groups["/phases"] = phases(groups["/"])
     groups["/numerics"].attrs = status_attributes(status)
+    groups = {"/": groups["/"], "/phases": phases(groups["/"]), **groups}
     groups |= layout.taken(scenario, members.first.problem)
     if status.exit_code:
         groups["/checkpoint"] = members.checkpoint()

@@ -64,7 +64,8 @@ def every_key() -> Iterator[tuple[str, str, str]]:
             place, header = (f"{name}[0]", f"[[{name}]]\n") if name == "stage" else (name, f"[{name}]\n")
             if name in DEFAULT_TAGS:
                 tag = DEFAULT_TAGS[name][0]
-                tag = tag if tag in model.model_fields and model.__name__ not in ("Mlp", "Dense") else "kind"
+                kind = model.model_fields.get("kind")
+                tag = "kind" if tag not in model.model_fields or (kind is not None and kind.is_required()) else tag
                 header += f'{tag} = "{get_args(model.model_fields[tag].annotation)[0]}"\n'
             if "path" in model.model_fields:
                 header += 'path = "x.csv"\n'
