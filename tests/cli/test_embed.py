@@ -49,6 +49,7 @@ def test_the_table_says_where_its_features_come_from(flowsim, result):
         assert str(table["scenario"]) == tree.attrs["scenario"]
         assert str(table["scenario_sha256"]) == tree.attrs["scenario_sha256"]
         assert (str(table["layer"]), str(table["samples"])) == ("hidden", "train")
+        np.testing.assert_array_equal(table["centers"], package.embed("a.nc", layer="hidden").arrays()["centers"])
 
 
 @pytest.mark.parametrize(
