@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .evaluate.compare import compare
     from .evaluate.density import density
     from .evaluate.distance import distance
+    from .evaluate.embedding import embed
     from .evaluate.evidence import NotApplicable
     from .evaluate.kkt import limit
     from .evaluate.robustness import robustness, transfer
@@ -48,6 +49,7 @@ _HOME = {
     "compare": "evaluate.compare",
     "density": "evaluate.density",
     "distance": "evaluate.distance",
+    "embed": "evaluate.embedding",
     "evaluate": "",
     "flow": "run.function",
     "limit": "evaluate.kkt",
@@ -81,6 +83,7 @@ __all__ = [
     "compare",
     "density",
     "distance",
+    "embed",
     "evaluate",
     "flow",
     "limit",

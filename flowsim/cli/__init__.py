@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "a page that shows one result or several, for a browser",
     "compare": "the distance between two trajectories, per neuron and over time",
     "transfer": "whether perturbations of one network fool another one",
+    "embed": "a trained network's features of its samples, to train on",
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
     "warm": "compile ahead of time, for images of containers and for clusters",
     "schema": "the JSON Schema of a scenario, for editors",

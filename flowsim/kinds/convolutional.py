@@ -65,7 +65,8 @@ class ConvolutionalSection(OrdinarySection):
 
     @abstractmethod
     def forward(self, layers: Layers, signal: Any, outputs: int) -> Any:
-        """The outputs (n, outputs) for images (n, channels, height, width)."""
+        """The outputs (n, outputs) for images (n, channels, height, width). `layers` are told the signals of
+        hidden layers."""
 
     @property
     def homogeneous(self) -> bool:
@@ -111,21 +112,30 @@ class ConvolutionalSection(OrdinarySection):
         return [name for name in self.shapes(features, outputs) if name.endswith(AVERAGES)]
 
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
-        return self._applied(params, x, training=False)[0]
+        found, _, _ = self._applied(params, x, training=False)
+        return found
+
+    def signals(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        _, _, signals = self._applied(params, x, training=False)
+        return signals
 
     def training(self, params: Mapping[str, Any], x: Any) -> tuple[Any, Mapping[str, Any]]:
-        return self._applied(params, x, training=True)
+        found, averages, _ = self._applied(params, x, training=True)
+        return found, averages
 
-    def _applied(self, params: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
-        """Outputs, and averages as training with these inputs leaves them."""
+    def _applied(
+        self, params: Mapping[str, Any], x: Any, *, training: bool
+    ) -> tuple[Any, Mapping[str, Any], Mapping[str, Any]]:
+        """Outputs, averages as training with these inputs leaves them, and the signals of hidden layers."""
         from .image_layers import OverBatch  # with JAX, which other networks do without
 
         def array(name: str, shape: tuple[int, ...]) -> Any:
             return params[name]
 
         over_batch = OverBatch(array, training=training)
-        found = self.forward(self._layers(array, over_batch), self._images(x), len(params[OUTPUT]))
-        return found, over_batch.averages
+        layers = self._layers(array, over_batch)
+        found = self.forward(layers, self._images(x), len(params[OUTPUT]))
+        return found, over_batch.averages, layers.signals
 
     def _image(self, features: int) -> Image | None:
         """As it is said, or else what so many features make; None where that is not known."""

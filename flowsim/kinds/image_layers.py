@@ -28,7 +28,7 @@ class Layers:
     """What layers make of signals.
 
     normalised: (name of the layer, signal) -> signal, before scale and shift; None where there is no normalisation. biases:
-    whether channels that are not normalised have a trained bias.
+    whether channels that are not normalised have a trained bias. signals: those of the layers that were `named`.
     """
 
     def __init__(
@@ -40,6 +40,11 @@ class Layers:
         biases: bool,
     ):
         self._array, self._activation, self._normalised, self._biases = array, activation, normalised, biases
+        self.signals: dict[str, Array] = {}
+
+    def named(self, name: str, signal: Array) -> None:
+        """Keep the signal as what the layer above sees of the layer of this name."""
+        self.signals[name] = signal
 
     def convolved(self, name: str, signal: Array, channels: int, kernel: int, stride: int = 1) -> Array:
         """With zeros around, so that stride 1 keeps an image's size; kernels are square and of odd side."""

@@ -302,6 +302,12 @@ class OfClass(TreeSection):
     def apply(self, params: Any, x: Any) -> Any:
         return self._method("apply")(params, x)
 
+    def signals(self, params: Any, x: Any) -> Mapping[str, Any]:
+        if not hasattr(self.made.source, "signals"):
+            return super().signals(params, x)
+        signals: Mapping[str, Any] = self._method("signals")(params, x)
+        return signals
+
     def shapes(self, features: int, outputs: int) -> Mapping[str, tuple[int, ...]]:
         shapes: Mapping[str, tuple[int, ...]] = self._method("shapes")(features, outputs)
         return shapes

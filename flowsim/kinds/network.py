@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+#: (params, x (n, ...)) -> (n, ...), in JAX: what a layer makes of inputs.
+Layer = Callable[[Any, Any], Any]
 Array = Any  # NumPy or JAX: the formulas are the same, `xp` is the namespace
 
 #: What a leaf's units may be called -> function of its number of axes that gives the axes which tell units apart.
@@ -61,7 +63,9 @@ class Network:
     neurons: None of networks that have none. steepness: from params to a bound of |f(x) - f(z)|/|x - z|, None where none is
     known. balances: from params, of any leading axes, to pairs (squared norms of what goes into neurons, of what comes out
     of them) whose difference a flow of the loss alone conserves. training: where some leaves are not trained, from params
-    and the inputs of a gradient of descent to outputs, and to these leaves by name as the gradient leaves them.
+    and the inputs of a gradient of descent to outputs, and to these leaves by name as the gradient leaves them. signals:
+    as the function, to what the layer above sees of each hidden layer, (n, ...) by name, the first one first; none of
+    networks that name no layers.
     Compiled code is shared by all that use the same object.
     """
 
@@ -77,6 +81,7 @@ class Network:
     steepness: Callable[[Any], float | None] = lambda params: None
     balances: Callable[[Any], Sequence[tuple[Array, Array]]] = lambda params: ()
     training: Callable[[Any, Array], tuple[Array, Mapping[str, Array]]] | None = None
+    signals: Callable[[Any, Array], Mapping[str, Array]] = lambda params, x: {}
 
     def seen(self, x: Array) -> Array:
         """Inputs (n, d) as the function takes them: with the constant feature of biases."""
@@ -88,8 +93,11 @@ class Network:
     def outputs(self, arrays: Sequence[Array], seen: Array) -> Array:
         """(n,), or (k, n) of several outputs, for the trained arrays and inputs as `seen` makes them, or as both are in
         coordinates of a reduction."""
-        inputs = seen if len(self.input_shape) == 1 else seen.reshape(len(seen), *self.input_shape)
-        return self._flat(self.function(self.tree(arrays), inputs))
+        return self._flat(self.function(self.tree(arrays), self.shaped(seen)))
+
+    def shaped(self, seen: Array) -> Array:
+        """The same inputs, each of `input_shape`."""
+        return seen if len(self.input_shape) == 1 else seen.reshape(len(seen), *self.input_shape)
 
     def trained_on(self, arrays: Sequence[Array], seen: Array) -> tuple[Array, tuple[Array, ...]]:
         """(the same while these inputs are trained on, all arrays with those that are not trained as that leaves them)"""

@@ -95,6 +95,11 @@ class TreeSection(NetworkSection):
         have such arrays."""
         raise UsageError(f'the network "{self.kind}" does not say what training makes of its state')
 
+    def signals(self, params: Any, x: Any) -> Mapping[str, Any]:
+        """What the layer above sees of each hidden layer, (n, ...) by name, the first one first, for inputs as `apply`
+        takes them; none of kinds that name no layers."""
+        return {}
+
     def steepness(self, params: Any) -> float | None:
         """As of :class:`flowsim.kinds.network.Network`, in NumPy."""
         return None
@@ -116,7 +121,8 @@ class TreeSection(NetworkSection):
             raise scenario.error(*wrong)
         network = _network_of(self, *sizes)
         if constants := self.constants(partial(stream, scenario.single_seed), features):
-            network = replace(network, function=lambda params, x: self.apply({**params, **constants}, x))
+            apply, signals = _closed(self.apply, constants), _closed(self.signals, constants)
+            network = replace(network, function=apply, signals=signals)
 
         def start(seed: int) -> tuple[Floats, ...]:
             assert isinstance(init, Shape), "weights of one's own are not drawn"
@@ -160,9 +166,8 @@ def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
 
     streams = partial(stream, 0)
     tree, constants = section.start(_Any(), streams, features, outputs), section.constants(streams, features)
-    function = (lambda params, x: section.apply({**params, **constants}, x)) if constants else section.apply
     network, _ = network_of(
-        function,
+        _closed(section.apply, constants),
         tree,
         (features,),
         name=section.kind,
@@ -180,7 +185,13 @@ def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
     if state := set(section.state(features, outputs)):
         leaves = tuple(replace(leaf, trained=leaf.name not in state) for leaf in network.leaves)
         network = replace(network, leaves=leaves, training=section.training)
-    return replace(network, steepness=section.steepness, balances=section.balances)
+    signals = _closed(section.signals, constants)
+    return replace(network, steepness=section.steepness, balances=section.balances, signals=signals)
+
+
+def _closed(function: Callable[[Any, Any], Any], constants: Mapping[str, Floats]) -> Callable[[Any, Any], Any]:
+    """The same function of (params, x), which finds the constants among params."""
+    return (lambda params, x: function({**params, **constants}, x)) if constants else function
 
 
 class _Any(Shape):

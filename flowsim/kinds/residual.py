@@ -35,12 +35,16 @@ class ResidualSection(ConvolutionalSection):
 
     def forward(self, layers: Layers, signal: Any, outputs: int) -> Any:
         signal = layers.convolved("stem", signal, self.stem, 3)
+        layers.named("stem", signal)
         for stage, (channels, blocks) in enumerate(self.stages, start=1):
             for block in range(1, blocks + 1):
                 stride = 2 if stage > 1 and block == 1 else 1
-                signal = _block(layers, f"stage_{stage}_block_{block}", signal, channels, stride)
-        signal = layers.activated(layers.normalised("norm", signal))
-        return layers.dense(OUTPUT, signal.mean(axis=(2, 3)), outputs, bias=True)
+                name = f"stage_{stage}_block_{block}"
+                signal = _block(layers, name, signal, channels, stride)
+                layers.named(name, signal)
+        signal = layers.activated(layers.normalised("norm", signal)).mean(axis=(2, 3))
+        layers.named("mean", signal)
+        return layers.dense(OUTPUT, signal, outputs, bias=True)
 
 
 def _block(layers: Layers, name: str, signal: Any, channels: int, stride: int) -> Any:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
-from .network import UNITS, Leaf, Network, Neurons
+from .network import UNITS, Layer, Leaf, Network, Neurons
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -193,6 +193,39 @@ def entries_of_one(network: Network) -> int:
     one = jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
     traced = jax.make_jaxpr(lambda arrays, x: network.of_features(arrays, x))(arrays, one)
     return sum(found.aval.size for equation in traced.jaxpr.eqns for found in equation.outvars)
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def layers_of(network: Network) -> tuple[str, ...]:
+    """The names of the hidden layers, the first one first."""
+    found: list[str] = []
+    arrays = [jax.ShapeDtypeStruct(leaf.shape, float) for leaf in network.leaves]
+    one = jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
+    # the tree that a trace gives would have the names in the order of the alphabet
+    jax.eval_shape(
+        lambda arrays, x: found.extend(network.signals(network.tree(arrays), network.shaped(network.seen(x)))),
+        arrays,
+        one,
+    )
+    return tuple(found)
+
+
+@in_float64
+def signal_at(network: Network, arrays: Sequence[Any], layer: str | Layer, seen: Any) -> np.ndarray:
+    """(n, entries), in NumPy: the signal of a hidden layer, each sample's in a row, for inputs as `outputs` of the network
+    takes them."""
+    return np.asarray(_signal(network, layer, tuple(arrays), seen))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _signal(network: Network, layer: str | Layer, arrays: Sequence[Any], seen: Any) -> Any:
+    params, inputs = network.tree(arrays), network.shaped(seen)
+    signal = layer(params, inputs) if callable(layer) else network.signals(params, inputs)[layer]
+    shape = getattr(signal, "shape", ())
+    if shape[:1] != (len(seen),):
+        raise UsageError(f"layer: gives {_told(shape or None)} for {len(seen)} inputs; expected (n, ...)")
+    return signal.reshape(len(seen), -1)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -137,6 +137,10 @@ class TwoLayer:
         """(n, m): k of every neuron and its derivative in <direction_j, x>, 0 at a kink"""
         return self.activation.response(x @ self.direction.T + self.offset, self.log_norm, np)
 
+    def signal(self, x: Floats) -> Floats:
+        """(n, m): the response of every neuron to its whole weight vector"""
+        return np.exp(self.activation.homogeneity * self.log_norm) * self.responses(x)[0]
+
     def value(self, x: Floats) -> Floats:
         return self.responses(x)[0] @ self.weight
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats
-from ...kinds.network import Network
+from ...kinds.network import Layer, Network
 
 #: Bytes that numbers between inputs and outputs may take at a time, and the most inputs at a time.
 BYTES, MOST = 2**28, 1024
@@ -70,6 +70,15 @@ class Ordinary:
             )
 
         return self._in_parts(scores, x)[0]
+
+    def signal(self, x: Floats, layer: str | Layer) -> Floats:
+        """(n, entries): that of a hidden layer, or of a function in the place of one"""
+        from ...kinds.trees import signal_at  # as above
+
+        def signal(part: Floats) -> tuple[Floats]:
+            return (signal_at(self.network, self.arrays, layer, self.network.seen(self._whole(part))),)
+
+        return self._in_parts(signal, x)[0]
 
     def value(self, x: Floats) -> Floats:
         return self.scores(x)[:, 0]

@@ -49,9 +49,12 @@ class Alexnet(ConvolutionalSection):
             signal = layers.activated(layers.normalised(f"norm_{number}", signal))
             if layer.pools:
                 signal = pooled(signal, 3, 2, largest=True)
+            layers.named(f"conv_{number}", signal)
         signal = signal.reshape(len(signal), -1)
         for number, neurons in enumerate(self.hidden, start=1):
-            signal = layers.activated(layers.dense(f"dense_{number}", signal, self.widened(neurons), bias=self.biases))
+            name = f"dense_{number}"
+            signal = layers.activated(layers.dense(name, signal, self.widened(neurons), bias=self.biases))
+            layers.named(name, signal)
         return layers.dense(OUTPUT, signal, outputs, bias=self.biases)
 
 

@@ -46,6 +46,7 @@ class Conv(ConvolutionalSection):
             signal = layers.activated(layers.normalised(f"norm_{layer}", signal))
             if self.pool != "none":
                 signal = pooled(signal, 2, 2, largest=self.pool == "max")
+            layers.named(f"conv_{layer}", signal)
         return layers.dense(OUTPUT, signal.reshape(len(signal), -1), outputs, bias=self.biases)
 
 

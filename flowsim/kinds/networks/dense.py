@@ -17,6 +17,9 @@ from ..ordinary import OrdinarySection, Streams
 from ..section import Broken, Count, Positive, Section, as_tuple, refuse
 from . import NETWORKS
 
+#: What layers are called.
+LAYER = "layer_{}"
+
 
 class Scales(NamedTuple):
     """What a layer's product is multiplied with, and the deviation of its entries at time 0."""
@@ -75,16 +78,22 @@ class Dense(OrdinarySection):
             half = self.widths[-1] // 2
             layers[-2][half:] = layers[-2][:half]
             layers[-1] = np.concatenate([layers[-1][:, :half], -layers[-1][:, :half]], axis=1)
-        return {f"layer_{layer}": matrix for layer, matrix in enumerate(layers, start=1)}
+        return {LAYER.format(layer): matrix for layer, matrix in enumerate(layers, start=1)}
 
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
-        activation = pointwise(self.activation)
-        signal, xp = x, x.__array_namespace__()
-        for layer, scales in enumerate(self._scales(x.shape[1]), start=1):
-            signal = scales.multiplier * signal @ params[f"layer_{layer}"].T
-            if layer <= len(self.widths):
-                signal, _ = activation.response(signal, 0.0, xp)
-        return self.output_scale * signal
+        *_, signal = self.signals(params, x).values()
+        *_, scales = self._scales(x.shape[1])
+        return self.output_scale * (scales.multiplier * signal @ params[LAYER.format(len(self.widths) + 1)].T)
+
+    def signals(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        activation, xp = pointwise(self.activation), x.__array_namespace__()
+        found: dict[str, Any] = {}
+        *hidden, _ = self._scales(x.shape[1])
+        for layer, scales in enumerate(hidden, start=1):
+            name = LAYER.format(layer)
+            x, _ = activation.response(scales.multiplier * x @ params[name].T, 0.0, xp)
+            found[name] = x
+        return found
 
     def _scales(self, features: int) -> Iterator[Scales]:
         """Of each layer, the first one first."""

@@ -84,17 +84,26 @@ class Mlp(NeuronsSection):
         return layers
 
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
+        *_, signal = self.signals(params, x).values()
+        *_, output = params.values()
+        return self._with_constant(signal) @ output.T
+
+    def signals(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
         from ..in_jax import pointwise as respond  # with JAX, which other networks do without
 
-        first, *above = params.values()
-        xp, formulas = x.__array_namespace__(), self.formulas
-        seen = x @ first.T
-        for matrix in above:
-            signal = respond(formulas, seen)
-            if self.bias:
-                signal = xp.concatenate([signal, xp.ones_like(signal[:, :1])], axis=1)
-            seen = signal @ matrix.T
-        return seen
+        found: dict[str, Any] = {}
+        *hidden, _ = params
+        for name in hidden:
+            found[name] = respond(self.formulas, x @ params[name].T)
+            x = self._with_constant(found[name])
+        return found
+
+    def _with_constant(self, signal: Any) -> Any:
+        """With the constant feature of biases, as the layer above takes it."""
+        if not self.bias:
+            return signal
+        xp = signal.__array_namespace__()
+        return xp.concatenate([signal, xp.ones_like(signal[:, :1])], axis=1)
 
     def steepness(self, params: Mapping[str, Floats]) -> float | None:
         """The product of the layers' spectral norms; None where the activation's Lipschitz constant is not known."""

@@ -60,7 +60,10 @@ class NtkFeatures(NeuronsSection):
         return {GATES: streams("model.features").standard_normal((self.width, features))}
 
     def apply(self, params: Mapping[str, Any], x: Any) -> Any:
-        return ((x @ params[self.NEURONS].T) * self._gates(x @ params[GATES].T)).sum(axis=1)
+        return self.signals(params, x)[self.NEURONS].sum(axis=1)
+
+    def signals(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        return {self.NEURONS: (x @ params[self.NEURONS].T) * self._gates(x @ params[GATES].T)}
 
     def _gates(self, z: Any) -> Any:
         """g_j(x_i) for z (n, m), <w_j, x_i>"""
