@@ -35,6 +35,9 @@ settings.load_profile("flowsim")
 
 #: Seconds of the suite times cores, with code that is compiled already and from an empty cache: measured on two.
 WARM, COLD = 710, 1150
+#: More mappings of memory than this are too many; after so many tests they are counted.
+MAPPINGS, BETWEEN_LOOKS = 20_000, 50
+_finished = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,6 +65,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector has no need to go through it again and again."""
     gc.freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """What JAX has compiled is mapped into memory, piece by piece; of more than 65530 pieces Linux ends the process."""
+    global _finished
+    _finished += 1
+    maps = Path("/proc/self/maps")
+    if _finished % BETWEEN_LOOKS == 0 and maps.exists() and len(maps.read_bytes().splitlines()) > MAPPINGS:
+        import jax
+
+        jax.clear_caches()
 
 
 def pytest_report_header() -> str:

@@ -49,7 +49,9 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     clusters = data.get("positive", 1) + data.get("negative", 1)
     found: dict[str, Any] = {}
     if data.get("kind") != "points":
-        found["data.samples"] = clusters * (SAMPLES // clusters)
+        # a part that is held out must leave some of every class
+        count = SAMPLES if "fraction" not in data.get("test", {}) else 5 * SAMPLES
+        found["data.samples"] = clusters * (count // clusters)
     if "samples" in data.get("test", {}):
         found["data.test.samples"] = min(data["test"]["samples"], SAMPLES)
     if "dimension" in data:
