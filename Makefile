@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 DEMO := build/demo
 
-.PHONY: demo test test-papers test-rounding lint docs bench clean
+.PHONY: demo test test-papers test-rounding test-install lint docs bench clean
 
 demo: $(VENV)/.flowsim ## the quickstart scenario, end to end
 	mkdir -p $(DEMO)
@@ -20,6 +20,9 @@ test-papers: $(VENV)/.dev ## the papers at full size
 
 test-rounding: $(VENV)/.dev ## all tests as other processors round; ROUNDING="--short nehalem" for a choice
 	$(BIN)/python tests/rounding.py $(ROUNDING)
+
+test-install: $(VENV)/.dev ## the wheel, in a clean environment of each Python that this machine has
+	$(BIN)/python tests/install.py
 
 lint: $(VENV)/.dev ## style, format, types
 	$(BIN)/ruff check .

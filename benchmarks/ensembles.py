@@ -31,7 +31,8 @@ from tables import claim, machine, say, short, text_table, write_markdown
 import flowsim
 from flowsim.run.prepare import Prepared
 from flowsim.scenario import Scenario
-from flowsim.solve import make
+from flowsim.solve import Report, make
+from flowsim.solve.course import MOST_ATTEMPTS
 from flowsim.solve.integrator import Flying
 from flowsim.solve.schedule import Schedule
 from flowsim.threads import one_blas_thread
@@ -217,13 +218,18 @@ def with_flights(scenario: Scenario) -> States:
     instants = np.array(Schedule.of(scenario, np.nan).instants)
     prepared = [Prepared(member, first) for member in scenario.members]
     integrators = [cast(Flying, make(each.scenario, each.reduced, each.plan)) for each in prepared]
+
+    def fly(integrator: Flying) -> tuple[Floats, Report]:
+        carry = integrator.begin()
+        integrator.through(carry, instants, MOST_ATTEMPTS, np.zeros(1, bool))
+        return integrator.now(carry).log_norm, integrator.report(carry)
+
     begun, busy = time.perf_counter(), time.process_time()
     with one_blas_thread(), ThreadPoolExecutor(cores()) as pool:
-        flown = [*pool.map(lambda integrator: integrator.fly(instants, None, np.zeros(1, bool)), integrators)]
+        log_norm, reports = zip(*pool.map(fly, integrators), strict=True)
     cost = Cost(time.perf_counter() - begun, time.process_time() - busy)
-    assert min(each.report.time for each in flown) == instants[-1]
-    log_norm, evaluations = zip(*((each.last.log_norm, each.report.evaluations) for each in flown), strict=True)
-    return States(cost, np.array(log_norm), np.array(evaluations))
+    assert min(report.time for report in reports) == instants[-1]
+    return States(cost, np.array(log_norm), np.array([report.evaluations for report in reports]))
 
 
 def with_runs(count: int, folder: Path) -> Cost:

@@ -9,20 +9,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from flowsim.durable import QUIET
 from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
+from flowsim.gate import LIMITS
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
 from flowsim.observe.kinds.sharpness import DENSE, TOLERANCE
-from flowsim.observe.recorder import MEMORY_LIMIT, PER_SAMPLE_LIMIT
+from flowsim.observe.recorder import PER_SAMPLE_LIMIT
 from flowsim.papers import CLAIMS
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT
 from flowsim.present.plots.phase_portrait import MAX_TRAILS
 from flowsim.present.source import MAX_INSTANTS
 from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
-from flowsim.run.simulate import CHECKPOINT_SECONDS
+from flowsim.run.output import EARLY, SHARE
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped, title
-from flowsim.scenario.sweep import MAX_POINTS
 from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.solve.schedule import LOG_SPAN
 
@@ -49,11 +50,13 @@ def constants() -> dict[str, str]:
         "lanczos_tolerance": f"{TOLERANCE:g}",
         "log_span": f"{LOG_SPAN:,.0f}",
         "max_instants": str(MAX_INSTANTS),
-        "max_points": f"{MAX_POINTS:,}",
+        "max_points": f"{LIMITS['points'].value:,}",
         "max_trails": str(MAX_TRAILS),
         "mixed_rtol": f"{MIXED_RTOL:g}",
-        "checkpoint_minutes": f"{CHECKPOINT_SECONDS / 60:g}",
-        "memory_limit": f"{MEMORY_LIMIT / 2**30:g} GiB",
+        "checkpoint_early": f"{EARLY:g}",
+        "checkpoint_share": f"{100 * SHARE:g}",
+        "lock_quiet": f"{QUIET:g}",
+        "memory_limit": f"{LIMITS['kept'].value / 2**30:g} GiB",
         "per_sample_limit": f"{PER_SAMPLE_LIMIT:,}",
         "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
         "small_mflop": f"{SMALL / 1e6:g}",

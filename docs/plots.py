@@ -1,5 +1,5 @@
-"""The pictures of docs/plots.md: every kind of plot, from the quickstart scenario, from descent on XOR data and, of the
-way to the limit, from the ReLU network on clusters.
+"""The pictures of docs/plots.md: every kind of plot, from the quickstart scenario, from descent on XOR data, of the way to
+the limit from the ReLU network on clusters, and of handwritten digits from two layers and from a convolutional network.
 
 python docs/plots.py docs/images/plots
 """
@@ -44,6 +44,15 @@ iterations = 3000
 """
 #: Kinds that show more on XOR data.
 ON_XOR = ("boundary", "margins", "loss_derivatives")
+#: Kinds that compare real samples and classes.
+ON_CLASSES = ("class_cosines", "data_cosines")
+#: Kinds that show features of layers, and what these need.
+ON_FEATURES = ("filters", "correlations", "exciting_inputs", "active_units", "density", "lottery", "purity")
+DIGITS = {
+    "observe.times": 11,
+    "observe.snapshots": "all",
+    "evaluate": {"features": {"units": 3}, "density": {"radius": 1.0}},
+}
 #: kind -> its options
 OPTIONS = {"cosines": {"at": 25.0}, "variable": {"of": "cluster_mass"}}
 #: The quickstart has happened by this time.
@@ -67,7 +76,14 @@ def main() -> None:
     )
     xor = flowsim.run(flowsim.loads(XOR))
     limit = flowsim.run(flowsim.load(SCENARIOS / "limits" / "relu_clusters.toml"))
-    special = {"kkt": limit, **dict.fromkeys(ON_XOR, xor)}
+    digits = flowsim.run(flowsim.load(SCENARIOS / "images" / "digits_conv_small.toml", DIGITS))
+    classes = flowsim.run(flowsim.load(SCENARIOS / "li_2025" / "digits_10class.toml"))
+    special = {
+        "kkt": limit,
+        **dict.fromkeys(ON_XOR, xor),
+        **dict.fromkeys(ON_FEATURES, digits),
+        **dict.fromkeys(ON_CLASSES, classes),
+    }
     for kind in KINDS:
         axes = plot(special.get(kind, flow), kind, interactive=False, **OPTIONS.get(kind, {}))
         axes.get_figure().savefig(folder / f"{kind}.png", dpi=90)

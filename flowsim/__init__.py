@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import evaluate, register, run, sweep
-    from .errors import FlowsimError, ScenarioError, UsageError
+    from .errors import FlowsimError, NotWritten, ScenarioError, UsageError
     from .evaluate.case import Case, reopen
     from .evaluate.compare import compare
     from .evaluate.density import density
@@ -42,6 +42,7 @@ _HOME = {
     "NotApplicable": "evaluate.evidence",
     "Problem": "problem",
     "Scenario": "scenario",
+    "NotWritten": "errors",
     "ScenarioError": "errors",
     "UsageError": "errors",
     "Weights": "problem",
@@ -74,6 +75,7 @@ __all__ = [
     "Data",
     "FlowsimError",
     "NotApplicable",
+    "NotWritten",
     "Problem",
     "Scenario",
     "ScenarioError",

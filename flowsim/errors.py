@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import EDQUOT, EFBIG, ENOSPC
+from pathlib import Path
+from typing import Any
 
 
 class FlowsimError(Exception):
@@ -39,3 +42,18 @@ class ScenarioError(FlowsimError):
 
 class UsageError(FlowsimError):
     """A request that cannot be carried out: a file in the way, a missing file, an unwritable folder."""
+
+
+#: What the system says where a file has no room.
+FULL = (ENOSPC, EDQUOT, EFBIG)
+
+
+class NotWritten(FlowsimError):
+    """A file that could not be written, as on a full disk. result: of a run, what was to be written; elsewhere: the file
+    that has it instead; both None where there is none."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, result: Any = None, elsewhere: Path | None = None):
+        self.result, self.elsewhere = result, elsewhere
+        super().__init__(message)

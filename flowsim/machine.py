@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -29,6 +30,51 @@ def memory() -> float:
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def available() -> float:
+    """Bytes of memory that this process may still take: what the system has available, and what is left of the limits that
+    were set to the process and to its control group."""
+    return max(min(_system_has(), _group_leaves(), _process_leaves()), 0.0)
+
+
+def free(place: Path) -> float:
+    """Bytes that are free on the disk of a folder; inf where the system does not tell."""
+    try:
+        return float(shutil.disk_usage(place).free)
+    except (OSError, ValueError):
+        return math.inf
+
+
+def _system_has() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        told = next(line for line in lines if line.startswith("MemAvailable:"))
+        return 1024.0 * int(told.split()[1])
+    except (OSError, ValueError, StopIteration):
+        return memory()
+
+
+def _group_leaves() -> float:
+    group = Path("/sys/fs/cgroup")
+    try:
+        most, taken = ((group / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
+        return math.inf if most == "max" else float(int(most) - int(taken))
+    except (OSError, ValueError):
+        return math.inf
+
+
+def _process_leaves() -> float:
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most == resource.RLIM_INFINITY:
+            return math.inf
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        return float(most - pages * os.sysconf("SC_PAGE_SIZE"))
+    except (ImportError, OSError, ValueError):
         return math.inf
 
 

@@ -1,9 +1,24 @@
-"""Small pieces of HTML, for the report and for notebooks. Whatever is text is escaped."""
+"""Texts of others where they are shown: on a terminal, and in small pieces of HTML. Whatever is text is escaped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as of_html
+
+#: What moves the cursor, turns the direction of what follows, or is no character at all: all control characters but ends of
+#: lines and tabs.
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text with its control characters written out, such as ``\\x1b``: a terminal would obey them."""
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def escape(text: str) -> str:
+    """A text of a page."""
+    return of_html(visible(text))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], attributes: str = "") -> str:

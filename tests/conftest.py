@@ -40,6 +40,16 @@ MAPPINGS, BETWEEN_LOOKS = 20_000, 50
 _finished = 0
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz",
+        type=int,
+        default=15,
+        metavar="N",
+        help="malformed scenarios; tables and results in proportion",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not config.option.collectonly:
         keep_what_jax_compiles()

@@ -20,7 +20,10 @@ PACKAGE = Path(flowsim.__file__).parent
 ORDER = [
     "errors",
     "arrays",
+    "durable",
+    "signals",
     "machine",
+    "gate",
     "threads",
     "markup",
     "kinds",

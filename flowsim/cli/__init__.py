@@ -7,8 +7,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
+
+from ..signals import interrupt_on_signals
+from .terminal import say
 
 #: command -> one line of help; the module of the same name is imported only when the command is used
 COMMANDS = {
@@ -34,6 +38,15 @@ ON_DASK = "sweep"
 #: OpenBLAS's threads wait for work for 2^20 cycles, less than a millisecond, before they sleep. Left alone, they wait for
 #: 2^26, and keep a second core busy after every product.
 OPENBLAS_THREAD_TIMEOUT = "20"
+#: The commands that show results, which may come from anywhere, and the options that name these.
+SHOWING = {
+    "show": ("result",),
+    "plot": ("result",),
+    "report": ("results",),
+    "compare": ("a", "b"),
+    "transfer": ("a", "b"),
+    "embed": ("result",),
+}
 #: The commands for which JAX may compile; what is kept of it: what took this many seconds, in so many bytes at most.
 INTEGRATING = ("run", "sweep")
 JAX_CACHE = {
@@ -44,39 +57,66 @@ JAX_CACHE = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 2 bad scenario or usage, 3 failed integration, 4 points of a
-    sweep failed, 130 interrupted.
+    """Run a command and return its exit code: 0 done, 2 bad scenario, result or usage, 3 failed integration, 4 points
+    of a sweep failed, 5 something could not be written, 130 interrupted.
 
     arguments: by default those of the process, which is then the command's own to set up."""
-    from ..errors import FlowsimError
+    from ..errors import FULL, FlowsimError, NotWritten
 
+    try:
+        if arguments is None:
+            interrupt_on_signals()
+        code = _execute(sys.argv[1:] if arguments is None else arguments, alone=arguments is None)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except FlowsimError as error:
+        say(str(error))
+        return error.exit_code
+    except MemoryError:
+        say("there is not enough memory for this")
+        return FlowsimError.exit_code
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
+    except BrokenPipeError:  # who reads has enough
+        _give_up(sys.stdout)
+        return 0
+    except OSError as error:
+        say(f"{error.filename or 'standard output'}: {error.strerror}")
+        _give_up(sys.stdout)
+        return NotWritten.exit_code if error.errno in FULL else FlowsimError.exit_code
+    finally:
+        if arguments is None:
+            gc.freeze()  # the process ends: a search for garbage among all modules would take it a seventh of a short run
+
+
+def _execute(arguments: Sequence[str], alone: bool) -> int:
+    """alone: whether the process is the command's own."""
     # not list(): the module of that command takes the name as soon as it is imported
-    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    given = [*arguments]
     parser, commands = _parser(given)
     options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
         return 0
-    if arguments is None:
+    if alone:
         _set_up_process(options.command)
-    try:
-        for path in getattr(options, "plugins", ()):
-            from ..kinds.plugins import plugin
+    for assignment in getattr(options, "limits", ()):
+        from ..gate import set_limit
 
-            plugin(path)
-        return int(commands[options.command].execute(options))
-    except FlowsimError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    finally:
-        if arguments is None:
-            gc.freeze()  # the process ends: a search for garbage among all modules would take it a seventh of a short run
+        set_limit(assignment)
+    for path in getattr(options, "plugins", ()):
+        from ..kinds.plugins import plugin
+
+        plugin(path)
+    return _executed(options, commands[options.command])
+
+
+def _give_up(stream: TextIO) -> None:
+    """Leave what a stream still holds unwritten, about which Python would complain as it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
@@ -101,12 +141,35 @@ def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, An
                     metavar="FILE.py",
                     help="run a Python file that registers kinds of its own, first of all; may be repeated",
                 )
+                subparser.add_argument(
+                    "--limit",
+                    dest="limits",
+                    action="append",
+                    default=[],
+                    metavar="NAME=VALUE",
+                    help="give a bound on what is read and run another value, such as memory=64GiB; may be repeated",
+                )
     return parser, modules
+
+
+def _executed(options: argparse.Namespace, command: Any) -> int:
+    if options.command not in SHOWING:
+        return int(command.execute(options))
+    from ..results.damage import reading
+
+    named = [getattr(options, name) for name in SHOWING[options.command]]
+    files = [file for given in named for file in ([given] if isinstance(given, str) else given)]
+    with reading(*files):
+        return int(command.execute(options))
 
 
 def _set_up_process(command: str) -> None:
     """What is decided for a whole process, before NumPy, SciPy and xarray are imported."""
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", OPENBLAS_THREAD_TIMEOUT)
+    if not sys.warnoptions:
+        import warnings
+
+        warnings.simplefilter("ignore")  # what a user is to know is said in words, not by NumPy in lines of its code
     if command != ON_DASK:
         # `import dask` fails: xarray would import it, with its arrays and its cluster, wherever it is installed, only to
         # ask of each array whether it is one of Dask's

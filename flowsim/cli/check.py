@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from ..gate import duration
 from ..kinds.used import listed, used
-from .common import add_json, add_scenario, print_json, read_scenario
+from .common import add_json, add_scenario, print_json, put, read_scenario
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,34 +19,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
+    from ..run.cost import check_disk
     from ..run.outlook import outlook
     from ..run.prepare import Prepared
 
     prepared = Prepared(scenario)
+    check_disk(prepared.selection.bytes, Path(), "this run", "keep fewer observe.times")
     expected = outlook(prepared)
-    facts = _facts(prepared)
-    facts |= {
-        "compile": expected.programs,
-        "compile_seconds": expected.compiling,
-        "run_seconds": expected.running,
-        "evaluations": expected.evaluations,
-    }
+    facts = _facts(prepared, expected)
     if scenario.sweep.keys:
         from ..sweep.outlook import outlook as of_sweep
         from ..sweep.outlook import table
 
         facts["sweep"] = of_sweep(scenario)
+        check_disk(facts["sweep"]["kept_bytes"], Path(), "this sweep", "make fewer points, or keep fewer observe.times")
     if options.json:
         print_json(facts)
     else:
-        print(f"{options.scenario}: valid")
-        print("\n".join(_lines(facts)))
+        put(f"{options.scenario}: valid")
+        put("\n".join(_lines(facts)))
         if scenario.sweep.keys:
-            print("\n".join(table(facts["sweep"])))
+            put("\n".join(table(facts["sweep"])))
     return 0
 
 
-def _facts(prepared: Any) -> dict[str, Any]:
+def _facts(prepared: Any, expected: Any) -> dict[str, Any]:
+    from ..run.cost import data_bytes
+
     problem, reduced, plan = prepared.problem, prepared.reduced, prepared.plan
     selection = prepared.selection
     neurons, coordinates = reduced.direction.shape
@@ -73,8 +74,14 @@ def _facts(prepared: Any) -> dict[str, Any]:
         "variables": [observable.name for observable in selection.observables],
         "summarised": sorted(selection.summarised),
         "kept_bytes": selection.bytes,
-        "data_bytes": _data_bytes(problem, reduced),
-        "operations_per_evaluation": reduced.operations,
+        "data_bytes": data_bytes(problem, reduced),
+        "operations_per_evaluation": expected.work.operations,
+        "compile": expected.programs,
+        "compile_seconds": expected.compiling,
+        "run_seconds": expected.running,
+        "stage_seconds": expected.stages,
+        "evaluations": expected.evaluations,
+        "evaluate_seconds": expected.evaluating,
     }
 
 
@@ -100,6 +107,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"memory       {_size(facts['data_bytes'])} data, {_size(facts['kept_bytes'])} kept{of_all}, at most",
         f"work         {facts['operations_per_evaluation'] / 1e9:.3g} Gflop per evaluation",
         f"time         {_time(facts)}",
+        *([f"stages       about {_each(facts['stage_seconds'])}"] if len(facts["stage_seconds"]) > 1 else []),
+        *([f"evaluate     {_evaluating(facts['evaluate_seconds'])}"] if facts["evaluate_seconds"] else []),
     ]
 
 
@@ -121,14 +130,18 @@ def _time(facts: dict[str, Any]) -> str:
         first = f"about {facts['compile_seconds']:.0f} s to compile {', '.join(facts['compile'])}"
         first += "" if "diffrax" in facts["compile"] else ", once on this machine"
     running, count = facts["run_seconds"], facts["evaluations"]
-    return f"{first}; then of the order of {running:.2g} s, reckoned with {count:.0f} evaluations"
+    return f"{first}; then of the order of {duration(running)}, reckoned with {count:.0f} evaluations"
 
 
-def _data_bytes(problem: Any, reduced: Any) -> int:
-    arrays = [problem.inputs, *([reduced.inputs] if reduced.inputs is not problem.inputs else [])]
-    if problem.test is not None:
-        arrays.append(problem.test.inputs)
-    return sum(array.nbytes for array in arrays)
+def _each(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{duration(taken)} {name}" for name, taken in seconds.items())
+
+
+def _evaluating(seconds: dict[str, float]) -> str:
+    """What [evaluate] asks for is computed once the run has reached its end."""
+    if len(seconds) == 1:
+        return f"then about {_each(seconds)}"
+    return f"then about {duration(sum(seconds.values()))}: {_each(seconds)}"
 
 
 def _members(facts: dict[str, Any]) -> str:

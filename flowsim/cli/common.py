@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..gate import obstacle
+from ..markup import visible
 from ..scenario import Changes, Scenario, load_changed, parse_assignment
 
 
@@ -47,16 +48,20 @@ def is_sweep(result: str) -> bool:
     import netCDF4
 
     path = Path(result)
+    if obstacle(path) == "is a folder":
+        return not obstacle(path / "sweep.nc")
+    if obstacle(path):
+        return False
     try:
-        with netCDF4.Dataset(path / "sweep.nc" if path.is_dir() else path) as file:
+        with netCDF4.Dataset(path) as file:
             return "sweep_keys" in file.ncattrs()
-    except OSError:
+    except (OSError, RuntimeError):
         return False
 
 
-def say(message: str) -> None:
-    """A message to the person at the terminal."""
-    print(message, file=sys.stderr)
+def put(text: str) -> None:
+    """What was asked for, to standard output."""
+    print(visible(text))
 
 
 def print_json(summary: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .common import add_json, finite, print_json
+from .common import add_json, finite, print_json, put
 
 #: What there is of networks without neurons, for each of their trained arrays.
 PER_ARRAY = "relative_array_distance"
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json(facts)
     else:
-        print("\n".join(_lines(facts)))
+        put("\n".join(_lines(facts)))
     return 0
 
 

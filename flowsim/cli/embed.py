@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..durable import claimed
 from ..errors import UsageError
-from .common import say
+from .terminal import say
 
 SUFFIX = ".npz"
 
@@ -27,13 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     from ..evaluate.embedding import write_embedding
-    from ..results import check_writable
 
     output = Path(options.output)
     if output.suffix != SUFFIX:
         raise UsageError(f"{output}: the name of a table of features ends with {SUFFIX}")
-    check_writable(output, options.overwrite)
     asked = {name: getattr(options, name) for name in ("layer", "samples", "at", "seed")}
-    samples, features = write_embedding(options.result, output, **asked)
+    with claimed(output, options.overwrite):
+        samples, features = write_embedding(options.result, output, **asked)
     say(f"{output}: {samples} samples, {features} features")
     return 0

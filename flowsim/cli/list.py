@@ -7,7 +7,7 @@ from typing import Any
 
 from ..kinds.registry import REGISTRIES, Registry
 from ..scenario.shipped import shipped, title
-from .common import add_json, print_json
+from .common import add_json, print_json, put
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     width = max(map(len, titles), default=0)
     for name, line in titles.items():
-        print(f"{name:<{width}}  {line}")
+        put(f"{name:<{width}}  {line}")
     return 0
 
 
@@ -37,10 +37,10 @@ def _kinds(options: argparse.Namespace) -> int:
         return 0
     width = max(len(name) for kinds in found.values() for name in kinds)
     for sort, kinds in found.items():
-        print(f"{sort}: {', '.join(REGISTRIES[sort].named_by)}")
+        put(f"{sort}: {', '.join(REGISTRIES[sort].named_by)}")
         for name, told in kinds.items():
             by = f" [plugin {told['plugin']}]" if told["plugin"] else ""
-            print(f"  {name:<{width}}  {told['what']}{by}")
+            put(f"  {name:<{width}}  {told['what']}{by}")
     return 0
 
 

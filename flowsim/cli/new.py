@@ -11,7 +11,7 @@ from tempfile import NamedTemporaryFile
 from ..errors import UsageError
 from ..scenario.schema import FILE_NAME, schema
 from ..scenario.shipped import find
-from .common import say
+from .terminal import say
 
 _DIRECTIVE = "#:schema "
 

@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..durable import claimed, written_aside
 from ..errors import UsageError
-from .common import is_sweep, say
+from .common import is_sweep, put
+from .terminal import say
 
 FORMATS = (".png", ".svg", ".pdf")
 #: The options of pictures of sweeps.
@@ -53,12 +55,12 @@ def execute(options: argparse.Namespace) -> int:
         return _of_sweep(options)
     with open(options.result) as tree:
         if options.kind is None:
-            print("\n".join(_listed(KINDS, obstacles(tree))))
+            put("\n".join(_listed(KINDS, obstacles(tree))))
             return 0
         output = _output(options)
-        _save(
-            plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options)), output, options
-        )
+        with claimed(output, options.overwrite):
+            drawn = plot(tree, options.kind, log_time=options.log_time, interactive=False, **_given(options))
+            _save(drawn, output, options)
     return 0
 
 
@@ -67,30 +69,28 @@ def _of_sweep(options: argparse.Namespace) -> int:
     from ..sweep import open_sweep
 
     if options.kind is None:
-        print("\n".join(_listed(KINDS, dict.fromkeys(KINDS, ""))))
+        put("\n".join(_listed(KINDS, dict.fromkeys(KINDS, ""))))
         return 0
     output, given = _output(options), _given(options)
     wrong = sorted(given.keys() - set(OF_SWEEPS)) + (["log_time"] if options.log_time else [])
     if wrong:
         raise UsageError(f"{options.kind}: takes no {' and no '.join(wrong)}; it takes {', '.join(OF_SWEEPS)}")
-    with open_sweep(options.result) as dataset:
+    with claimed(output, options.overwrite), open_sweep(options.result) as dataset:
         _save(plot(dataset, options.kind, interactive=False, **given), output, options)
     return 0
 
 
 def _output(options: argparse.Namespace) -> Path:
-    """The name of the picture, to which it can be written."""
-    from ..results import check_writable
-
+    """The name of the picture."""
     output = Path(options.output or f"{Path(options.result).stem}-{options.kind}.png")
     if output.suffix.lower() not in FORMATS:
         raise UsageError(f"{output}: a picture's name ends with {', '.join(FORMATS)}")
-    check_writable(output, options.overwrite)
     return output
 
 
 def _save(axes: Any, output: Path, options: argparse.Namespace) -> None:
-    axes.get_figure().savefig(output, dpi=options.dpi)
+    with written_aside(output) as aside:
+        axes.get_figure().savefig(aside, dpi=options.dpi, format=output.suffix[1:].lower())
     say(str(output))
 
 

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from ..errors import UsageError
-from .common import is_sweep, say
+from .common import is_sweep
+from .terminal import say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from .common import add_json, add_scenario, print_json, read_scenario, say
+from ..signals import endings
+from .common import add_json, add_scenario, print_json, read_scenario
+from .terminal import say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,10 +18,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing result")
     parser.add_argument("--resume", action="store_true", help="go on from what an interrupted run left in the result")
+    parser.add_argument(
+        "--checkpoint-every",
+        type=_seconds,
+        metavar="SECONDS",
+        help="wall time between two checkpoints (default: as often as costs no more than 2 %% of the time)",
+    )
     add_json(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
+    with endings():
+        return _execute(options)
+
+
+def _execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
     if scenario.sweep.keys:
         say("the scenario is run as it is; its [sweep] is for flowsim sweep")
@@ -32,7 +45,13 @@ def execute(options: argparse.Namespace) -> int:
 
     with ProgressBar(scenario) as bar:
         tree = run(
-            scenario, output, overwrite=options.overwrite, resume=options.resume, progress=bar.listener, warn=bar.say
+            scenario,
+            output,
+            overwrite=options.overwrite,
+            resume=options.resume,
+            checkpoint_every=options.checkpoint_every,
+            progress=bar.listener,
+            warn=bar.say,
         )
     if options.json:
         print_json({"output": str(output), **summary(tree)})
@@ -40,3 +59,13 @@ def execute(options: argparse.Namespace) -> int:
         say(text(tree, Sheet.of(sys.stderr)))
     say(str(output))
     return int(tree["numerics"].attrs["exit_code"])
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds, 0 or more')
+    return seconds

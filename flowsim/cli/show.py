@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .common import add_json, is_sweep, print_json
+from .common import add_json, is_sweep, print_json, put
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def execute(options: argparse.Namespace) -> int:
         if options.json:
             print_json(summary(tree))
         else:
-            print(text(tree, Sheet.of(sys.stdout)))
+            put(text(tree, Sheet.of(sys.stdout)))
     return 0
 
 
@@ -39,5 +39,5 @@ def _of_sweep(options: argparse.Namespace) -> int:
         if options.json:
             print_json(summary(dataset))
         else:
-            print(text(dataset, Sheet.of(sys.stdout)))
+            put(text(dataset, Sheet.of(sys.stdout)))
     return 0

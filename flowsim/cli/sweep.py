@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .common import add_json, add_scenario, print_json, read_scenario, say
+from ..signals import endings
+from .common import add_json, add_scenario, print_json, read_scenario
+from .terminal import say
 
 #: The list at the end names at most so many points.
 NAMED = 20
@@ -27,6 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    with endings():
+        return _execute(options)
+
+
+def _execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
 
     from ..sweep import sweep

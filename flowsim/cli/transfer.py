@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .common import add_json, finite, print_json
+from .common import add_json, finite, print_json, put
 
 COLUMNS = ("attacked_accuracy", "transferred_accuracy", "random_accuracy", "transfer_rate")
 #: Column widths of the page of text.
@@ -36,10 +36,10 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"a": options.a, "b": options.b, "norm": options.norm, "rows": _rows(found)})
     else:
-        print(f"{'attack':<{FIRST}}{'radius':>{FIRST}}" + "".join(f"{name:>{OTHERS}}" for name in COLUMNS))
+        put(f"{'attack':<{FIRST}}{'radius':>{FIRST}}" + "".join(f"{name:>{OTHERS}}" for name in COLUMNS))
         for row in _rows(found):
             numbers = "".join(f"{'' if row[name] is None else f'{row[name]:.3f}':>{OTHERS}}" for name in COLUMNS)
-            print(f"{row['attack']:<{FIRST}}{row['radius']:>{FIRST}g}{numbers}")
+            put(f"{row['attack']:<{FIRST}}{row['radius']:>{FIRST}g}{numbers}")
     return 0
 
 

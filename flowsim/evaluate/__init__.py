@@ -34,13 +34,14 @@ def evaluate(
 
     from ..errors import UsageError
     from ..threads import blas_threads
-    from .asked import EVALUATIONS, evaluations
+    from .asked import EVALUATIONS, evaluations, wanted
     from .case import reopened
 
     with reopened(result, seed) as case, blas_threads(case.reduced.operations):
         scenario = case.asking({f"evaluate.{key}": value for key, value in (asked or {}).items()})
         say = progress if progress is not None else lambda what: None
-        groups = dict(evaluations(scenario, case.setting, case.trajectory, say))
+        names = wanted(scenario)
+        groups = dict(zip(names, evaluations(scenario, case.setting, case.trajectory, say, names), strict=True))
     if not groups:
         raise UsageError(f"nothing is asked for; the keys of [evaluate] are {', '.join(EVALUATIONS)}")
     return xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import xarray as xr
 
@@ -11,11 +11,17 @@ from ..observe import Setting
 from ..problem import Problem
 from ..scenario import Scenario
 from .claim import CLAIMS, evidence_of, followed, held_against
+from .density import check as check_density
+from .density import density_group
 from .distance import ideal_of, to_ideal
 from .evidence import Evidence, NotApplicable
+from .features import check as check_features
+from .features import features_group
 from .kkt import limit_group, without_limit
 from .robustness import check as check_robustness
 from .robustness import evaluated
+from .robustness.smoothing import check as check_smoothing
+from .robustness.smoothing import smoothed
 
 #: Told what is being done.
 Say = Callable[[str], None]
@@ -29,18 +35,27 @@ def check(scenario: Scenario, problem: Problem) -> None:
         except UsageError as error:
             raise scenario.error(("evaluate.distance", str(error))) from None
     check_robustness(scenario, problem)
+    check_features(scenario, problem)
+    check_density(scenario, problem)
+    check_smoothing(scenario, problem)
 
 
-def evaluations(scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say) -> Iterator[tuple[str, xr.Dataset]]:
-    """(name, group) of all that was asked for, one after the other, each computed when it is its turn.
+def wanted(scenario: Scenario) -> list[str]:
+    """What is asked for, in the order in which it is computed."""
+    return [name for name in EVALUATIONS if getattr(scenario.evaluate, name)]
+
+
+def evaluations(
+    scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say, names: Iterable[str]
+) -> Iterator[xr.Dataset]:
+    """These groups, one after the other, each computed when it is its turn.
 
     root: the root group of a run that has reached its end. say is called with what is begun.
     """
     evidence = evidence_of(scenario, setting, root)
-    for name, evaluation in EVALUATIONS.items():
-        if getattr(scenario.evaluate, name):
-            say(name)
-            yield name, evaluation(evidence, say)
+    for name in names:
+        say(name)
+        yield EVALUATIONS[name](evidence, say)
 
 
 def _claims(evidence: Evidence, say: Say) -> xr.Dataset:
@@ -64,12 +79,27 @@ def _robustness(evidence: Evidence, say: Say) -> xr.Dataset:
     return evaluated(evidence.scenario, evidence.setting, evidence.weights[-1], say)
 
 
+def _features(evidence: Evidence, say: Say) -> xr.Dataset:
+    return features_group(evidence.scenario, evidence.setting, evidence.weights, evidence.trajectory)
+
+
+def _density(evidence: Evidence, say: Say) -> xr.Dataset:
+    return density_group(evidence.scenario, evidence.setting, evidence.weights, evidence.trajectory)
+
+
+def _smoothing(evidence: Evidence, say: Say) -> xr.Dataset:
+    return smoothed(evidence.scenario, evidence.setting, evidence.weights[-1])
+
+
 #: key of [evaluate] -> function of the run as claims see it, and whom to tell
 EVALUATIONS: dict[str, Callable[[Evidence, Say], xr.Dataset]] = {
     "claims": _claims,
+    "density": _density,
     "distance": _distance,
+    "features": _features,
     "limit": _limit,
     "robustness": _robustness,
+    "smoothing": _smoothing,
 }
 
-__all__ = ["EVALUATIONS", "Say", "check", "evaluations", "followed"]
+__all__ = ["EVALUATIONS", "Say", "check", "evaluations", "followed", "wanted"]

@@ -6,7 +6,8 @@ features where sparse ones need few, whatever the penalty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,12 +16,17 @@ import xarray as xr
 from ..arrays import Floats
 from ..errors import UsageError
 from ..observe import Setting
+from ..problem import Problem
+from ..scenario import Scenario
 from ..solve import Snapshot
 from .case import Result, reopened
+from .ends import ends
+from .placements import Placements
 from .robustness.attacks.target import Target
+from .robustness.classifier import Classifier
 from .robustness.evaluation import Test, origin_of, test_of
 from .robustness.norms import NORMS
-from .robustness.trained import classifier_of
+from .robustness.trained import classifier_of, of_class
 from .robustness.transfer import MOVES
 
 FEATURES = ("centers", "weights")
@@ -48,8 +54,8 @@ def density(
     """Reconstruct perturbations in l2 of this radius, at every instant whose weights were kept, of held-out samples where
     there are some, else of fresh ones.
 
-    features: "centers", the columns of the dictionary or the centres of clusters, or "weights", the neurons' directions at
-    the end. seed: the member of an ensemble.
+    features: "centers", the columns of the dictionary or the centres of clusters, or "weights", at the end the directions
+    of neurons or, of networks of images, the first layer's filters, placed at any pixel. seed: the member of an ensemble.
 
     Along `snapshot` and `penalty`, in the mean over the samples that the attack moves: `density`, the share of
     the features whose coefficient is not 0; `residual`, |W y - x|^2, by which curves of any two instants compare.
@@ -68,24 +74,85 @@ def density(
     broken = [rule for rule, kept in rules.items() if not kept]
     if broken:
         raise UsageError("; ".join(broken))
-    atoms = _atoms(setting, weights[-1], features)
+    measure = _measure(scenario, setting, weights[-1], features)
     test = test_of(scenario, setting.problem, samples)
     found = np.full((2, len(weights.time), len(chosen)), np.nan)
     for index in range(len(weights.time)):
         moves = perturbations(test, setting, weights[index], attack, radius, steps)
         if len(moves):
-            found[:, index] = measured(atoms, moves, chosen)
+            found[:, index] = measure(moves, chosen)
     return _layout(found, weights.time, chosen, features).assign_attrs(origin_of(test))
 
 
+def density_group(scenario: Scenario, setting: Setting, weights: Snapshot, run: xr.Dataset) -> xr.Dataset:
+    """The group `density` of a result: at each of its ends perturbations, made of the features at the last one, and inputs,
+    made of the features at the same. weights: all that were kept; run: the root group."""
+    wanted = scenario.evaluate.density
+    assert wanted is not None, "nobody asks for densities"
+    if not len(weights.time):
+        raise UsageError("densities are of weights that were kept; see observe.snapshots")
+    at, penalties, test = ends(run), np.array(wanted.penalties), test_of(scenario, setting.problem, wanted.samples)
+    inputs, found = unit(_centred(scenario, setting, test.x)), np.full((4, len(at), len(penalties)), np.nan)
+    last = _measure(scenario, setting, weights[-1], "weights")
+    for place, index in enumerate(at.values()):
+        moves = perturbations(test, setting, weights[index], wanted.attack, wanted.radius, wanted.steps)
+        if len(moves):
+            found[:2, place] = last(moves, penalties)
+        found[2:, place] = _measure(scenario, setting, weights[index], "weights")(inputs, penalties)
+    texts = {
+        "perturbation_density": "share of the features at the last instant that a perturbation is made of",
+        "perturbation_residual": "squared norm of what these leave of a perturbation of norm 1",
+        "input_density": "share of the features that an input is made of",
+        "input_residual": "squared norm of what these leave of an input of norm 1",
+    }
+    variables = {
+        name: (("kept_end", "penalty"), values, {"long_name": text, "units": "1"})
+        for (name, text), values in zip(texts.items(), found, strict=True)
+    }
+    named = ("kept_end", np.array(list(at)), {"long_name": "instant: the start, or the end of a stage", "units": "1"})
+    return xr.Dataset(variables, {"kept_end": named, "penalty": _penalties(penalties)}, origin_of(test))
+
+
+def check(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where densities are asked for of a network whose first layer has no features."""
+    if scenario.evaluate.density is not None and not (problem.two_layers or _has_filters(problem)):
+        raise scenario.error(("evaluate.density", "needs a network of two layers of neurons, or one of images"))
+
+
+def _has_filters(problem: Problem) -> bool:
+    return problem.network is not None and len(problem.network.leaves[0].shape) == 4
+
+
+def _centred(scenario: Scenario, setting: Setting, x: Floats) -> Floats:
+    """Images without the mean of each of their channels, other inputs as they are."""
+    placements = Placements.of(scenario, setting, Snapshot.first(setting.reduced))
+    if placements is None:
+        return x
+    channels = x.reshape(len(x), placements.image[0], -1)
+    return (channels - channels.mean(axis=2, keepdims=True)).reshape(x.shape)
+
+
 def perturbations(test: Test, setting: Setting, snapshot: Snapshot, attack: str, radius: float, steps: int) -> Floats:
-    """(n, d): what an attack adds to test samples, divided by its norm; without those that it does not move"""
-    classifier = classifier_of(setting, snapshot)
-    target = Target(classifier, test.x, test.label, test.goals, test.goal_label, None, NORMS["l2"])
-    moves = MOVES[attack](target, radius, steps)
-    size = np.linalg.norm(moves, axis=1)
-    moved = size > FLAT
-    return moves[moved] / size[moved, None]
+    """(n, d): what an attack adds to test samples, divided by its norm; without those that it does not move. Of an ordinary
+    network of several classes it is on the decision between these."""
+    targets = _targets(test, setting, snapshot)
+    return unit(np.concatenate([MOVES[attack](target, radius, steps) for target in targets]))
+
+
+def _targets(test: Test, setting: Setting, snapshot: Snapshot) -> list[Target]:
+    def target(classifier: Classifier, x: Floats, label: Floats) -> Target:
+        return Target(classifier, x, label, test.goals, test.goal_label, None, NORMS["l2"])
+
+    if setting.problem.network is None or not setting.problem.loss.classes:
+        return [target(classifier_of(setting, snapshot), test.x, test.label)]
+    each = [(of_class(setting, snapshot, int(one)), test.x[test.cluster == one]) for one in np.unique(test.cluster)]
+    return [target(classifier, x, np.ones(len(x))) for classifier, x in each]
+
+
+def unit(rows: Floats) -> Floats:
+    """Each divided by its norm, without those that have none."""
+    size = np.linalg.norm(rows, axis=1)
+    return rows[size > FLAT] / size[size > FLAT, None]
 
 
 def measured(atoms: Floats, moves: Floats, penalties: Floats) -> tuple[Floats, Floats]:
@@ -114,6 +181,23 @@ def reconstructed(atoms: Floats, move: Floats, penalties: Floats) -> Floats:
     return found
 
 
+#: (moves (n, d) of norm 1, penalties) -> density and residual (penalties,)
+Measure = Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+
+def _measure(scenario: Scenario, setting: Setting, snapshot: Snapshot, features: str) -> Measure:
+    if features == "weights" and not setting.problem.two_layers:
+        placements = Placements.of(scenario, setting, snapshot)
+        if placements is None:
+            raise UsageError("features: the first layer of this network has neither neurons nor filters")
+        return placements.measured
+    return partial(measured, _atoms(setting, snapshot, features))
+
+
+def _penalties(penalties: Floats) -> tuple[str, Floats, dict[str, str]]:
+    return "penalty", penalties, {"long_name": "weight of |y|_1 beside |W y - x|^2", "units": "1"}
+
+
 def _atoms(setting: Setting, snapshot: Snapshot, features: str) -> Floats:
     """(p, d): unit rows"""
     rows = setting.problem.centers
@@ -138,7 +222,7 @@ def _layout(found: Floats, times: Floats, penalties: Floats, features: str) -> x
         },
         {
             "snapshot": ("snapshot", times, {"long_name": "time at which the weights are kept", "units": "1"}),
-            "penalty": ("penalty", penalties, {"long_name": "weight of |y|_1 beside |W y - x|^2", "units": "1"}),
+            "penalty": _penalties(penalties),
         },
         {"features": features},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Floats
+from ..durable import written_aside
 from ..errors import UsageError
 from ..kinds.in_memory import Data
 from ..kinds.names import nearest
@@ -17,7 +17,6 @@ from ..kinds.network import Layer
 from ..kinds.samples import Samples
 from ..kinds.tables import means, problems
 from ..observe.parameters import HIDDEN
-from ..results import written_aside
 from ..threads import blas_threads
 from .case import Case, Result, reopened
 from .robustness.trained import network_of, ordinary_of
@@ -74,8 +73,6 @@ def write_embedding(
     arrays: dict[str, Any] = {**found, "layer": layer, "samples": samples, **origin}
     with written_aside(file) as aside, aside.open("wb") as opened:
         np.savez(opened, **arrays)
-        opened.flush()
-        os.fsync(opened.fileno())
     rows, columns = found["x"].shape
     return rows, columns
 

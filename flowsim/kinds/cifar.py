@@ -39,7 +39,7 @@ class Cifar(ImageSet):
 
     @property
     def clusters(self) -> int | None:
-        return self.ranges[self.column] if self.classes is None else len(self.classes)
+        return self.ranges[self.column] if self.classes is None and self.fine is None else super().clusters
 
     def read(self, path: Path, part: Part) -> Images:
         missing = [name for name in self.files[part] if not (path / name).is_file()]
@@ -47,6 +47,7 @@ class Cifar(ImageSet):
             raise ValueError(f"{path} has no {', '.join(missing)}. Expected: {self.expected}")
         records = [_records(path / name, self.ranges) for name in self.files[part]]
         label = np.concatenate([record[:, self.column] for record in records]).astype(np.int64)
+        _check_whole(label, self.files[part])
 
         def take(rows: Integers) -> Bytes:
             return _rows(records, rows, len(self.ranges))
@@ -68,6 +69,16 @@ def _records(path: Path, ranges: Sequence[int]) -> Bytes:
             wrong = f"{path.name}: record {bad[0]} has the label {records[bad[0], column]}; allowed: 0 to {count - 1}"
             raise ValueError(wrong)
     return records
+
+
+def _check_whole(label: Integers, names: Sequence[str]) -> None:
+    """Raise ValueError where classes have different numbers of images: these sets have as many of each, so that a file
+    which ends behind one of its records is known by it."""
+    counts = np.bincount(label)
+    if counts.min() != counts.max():
+        differ = f"there are {counts.min()} images of one class and {counts.max()} of another in {', '.join(names)}"
+        instead = 'unpack them again; images of one\'s own are for data.kind = "images"'
+        raise ValueError(f"{differ}, where this set has as many of each: a file is not whole; {instead}")
 
 
 def _rows(records: Sequence[Bytes], rows: Integers, labels: int) -> Bytes:

@@ -116,17 +116,19 @@ class ConvolutionalSection(OrdinarySection):
         return found
 
     def signals(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
-        _, _, signals = self._applied(params, x, training=False)
-        return signals
+        _, _, layers = self._applied(params, x, training=False)
+        return layers.signals
+
+    def preactivations(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        _, _, layers = self._applied(params, x, training=False)
+        return layers.preactivations
 
     def training(self, params: Mapping[str, Any], x: Any) -> tuple[Any, Mapping[str, Any]]:
         found, averages, _ = self._applied(params, x, training=True)
         return found, averages
 
-    def _applied(
-        self, params: Mapping[str, Any], x: Any, *, training: bool
-    ) -> tuple[Any, Mapping[str, Any], Mapping[str, Any]]:
-        """Outputs, averages as training with these inputs leaves them, and the signals of hidden layers."""
+    def _applied(self, params: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any], Layers]:
+        """Outputs, averages as training with these inputs leaves them, and the layers with what they have been told."""
         from .image_layers import OverBatch  # with JAX, which other networks do without
 
         def array(name: str, shape: tuple[int, ...]) -> Any:
@@ -135,17 +137,13 @@ class ConvolutionalSection(OrdinarySection):
         over_batch = OverBatch(array, training=training)
         layers = self._layers(array, over_batch)
         found = self.forward(layers, self._images(x), len(params[OUTPUT]))
-        return found, over_batch.averages, layers.signals
+        return found, over_batch.averages, layers
 
     def _image(self, features: int) -> Image | None:
         """As it is said, or else what so many features make; None where that is not known."""
         if self.image is not None:
             return self.image
-        for channels in (GREY, COLOUR):
-            side = isqrt(features // channels)
-            if channels * side**2 == features:
-                return channels, side, side
-        return None
+        return square(features)
 
     def _images(self, x: Any) -> Any:
         return x.reshape(len(x), *(self._image(x.shape[1]) or ()))
@@ -159,6 +157,15 @@ class ConvolutionalSection(OrdinarySection):
 
         normalised = {"none": None, "group": by_group, "batch": over_batch}[self.norm]
         return image_layers.Layers(array, pointwise(self.activation), normalised, biases=self.biases)
+
+
+def square(features: int) -> Image | None:
+    """The square image of 1 or 3 channels that so many features make; None where there is none."""
+    for channels in (GREY, COLOUR):
+        side = isqrt(features // channels)
+        if channels * side**2 == features:
+            return channels, side, side
+    return None
 
 
 @lru_cache(maxsize=64)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from ..arrays import Floats
 from ..errors import UsageError
+from ..gate import fits
+from .archives import UNREADABLE, check_file, netcdf_arrays, npy_array, npz_arrays
 
 TABLE_SUFFIXES = (".csv", ".npz", ".nc")
 ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
-#: What the readers raise for a file that does not hold what its name says.
-UNREADABLE = (OSError, TypeError, ValueError, KeyError, EOFError, BadZipFile)
+#: What a table may have.
+NAMES = ("x", "y", "cluster", "centers")
+#: Memory that a CSV file takes while it is read, in bytes for each of its own.
+PARSED = 12
 
 
 def read_table(path: Path) -> dict[str, Floats]:
@@ -24,9 +27,14 @@ def read_table(path: Path) -> dict[str, Floats]:
     NetCDF: variables of the root, or of the group ``data`` (as a flowsim result has it).
     Raises ValueError where the file cannot be read as such.
     """
-    readers = {".csv": _csv, ".npz": _npz, ".nc": _netcdf}
     try:
-        return {name: np.asarray(array, dtype=float) for name, array in readers[path.suffix](path).items()}
+        if path.suffix == ".csv":
+            arrays = _csv(path)
+        elif path.suffix == ".npz":
+            arrays = npz_arrays(path, NAMES)
+        else:
+            arrays = netcdf_arrays(path, NAMES, group="data")
+        return {name: np.asarray(array, dtype=float) for name, array in arrays.items()}
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
 
@@ -40,9 +48,8 @@ def read_array(path: Path, name: str) -> Floats:
         return arrays[name]
     try:
         if path.suffix == ".csv":
-            return _numbers(path.read_text(encoding="utf-8-sig").splitlines())
-        with path.open("rb") as file:
-            return np.asarray(np.load(file, allow_pickle=False), dtype=float)
+            return _numbers(_lines(path))
+        return np.asarray(npy_array(path), dtype=float)
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
 
@@ -72,7 +79,7 @@ def _numbers(lines: list[str]) -> Floats:
 
 
 def _csv(path: Path) -> dict[str, Any]:
-    header, *lines = path.read_text(encoding="utf-8-sig").splitlines() or [""]
+    header, *lines = _lines(path) or [""]
     names = [name.strip().strip('"') for name in header.split(",")]
     rows = _numbers(lines)
     if rows.shape[1] != len(names):
@@ -84,15 +91,7 @@ def _csv(path: Path) -> dict[str, Any]:
     return {"x": rows[:, features], **special}
 
 
-def _npz(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name: archive[name] for name in ("x", "y", "cluster", "centers") if name in archive}
-
-
-def _netcdf(path: Path) -> dict[str, Any]:
-    import netCDF4
-
-    with netCDF4.Dataset(path) as file:
-        group = file if "x" in file.variables else file.groups.get("data", file)
-        names = [name for name in ("x", "y", "cluster", "centers") if name in group.variables]
-        return {name: np.ma.filled(group[name][...].astype(float), np.nan) for name in names}
+def _lines(path: Path) -> list[str]:
+    check_file(path)
+    fits(PARSED * path.stat().st_size, "its numbers")
+    return path.read_text(encoding="utf-8-sig").splitlines()

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from ..arrays import Floats, Integers
+from .augmentation import Augment, Augmentation
 from .clusters import Radius, norm_of
 from .data import DataSection, Test, broken_test
 from .drawing import Drawing
@@ -40,6 +41,7 @@ class ImageSet(DataSection):
 
     counted: ClassVar[bool] = False
     own_test: ClassVar[bool] = True
+    of_images: ClassVar[bool] = True
 
     classes: Annotated[tuple[Class | Merged, ...], Field(min_length=1), as_tuple] | None = Field(
         None,
@@ -65,6 +67,14 @@ class ImageSet(DataSection):
         None, description='then make this the mean norm of the images, or "sqrt_dimension"; no change unless given'
     )
     supervision: Supervision = "class"
+    fine: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description='with supervision = "cluster": this part of the training images of each cluster, chosen at random, '
+        "keep it; of the others those labelled +1 are one more cluster, and those labelled -1 another",
+    )
+    augment: Augment | None = Field(
+        None, description="how images change at random in descent of networks of images; nothing unless given"
+    )
     test: Test = None
 
     @property
@@ -84,7 +94,11 @@ class ImageSet(DataSection):
 
     @property
     def clusters(self) -> int | None:
-        return None if self.classes is None else len(self.classes)
+        return None if self.classes is None or self.fine is not None else len(self.classes)
+
+    @property
+    def augmented(self) -> bool:
+        return self.augment is not None
 
     def _broken(self) -> Iterator[Broken]:
         yield from broken_test(self)
@@ -92,7 +106,9 @@ class ImageSet(DataSection):
         twice = sorted({label for label in named if named.count(label) > 1})
         if twice:
             yield Broken("classes", f"names {twice} more than once")
-        clusters = self.clusters
+        if self.fine is not None and self.supervision != "cluster":
+            yield Broken("fine", 'only with supervision = "cluster"', ("supervision",))
+        clusters = None if self.classes is None else len(self.classes)
         if self.positive is not None and clusters is not None and self.positive > clusters:
             yield Broken("positive", f"is {self.positive} of {clusters} clusters", ("classes",))
         if self.balanced and self.samples is None:
@@ -131,8 +147,14 @@ class ImageSet(DataSection):
         check_kept(scenario, cluster, cluster[training])
         inputs = images.floats(rows[training])
         moves = Moves.of(self, inputs, images.shape)
-        centers = means(inputs, cluster[training])
-        samples = self._samples(inputs, cluster[training], centers)
+        own, cluster_label = cluster[training], self._cluster_label(len(groups))
+        if self.fine is not None:
+            own, cluster_label = _with_coarse(own, cluster_label, self.fine, stream(scenario.single_seed, "data.fine"))
+        centers = means(inputs, own)
+        samples = self._samples(inputs, own, centers, cluster_label)
+        if self.augment is not None:
+            changes = Augmentation(images.shape, self.augment.crop, self.augment.flip)
+            samples = replace(samples, augmentation=changes)
         if len(held_out):
             inputs, cluster = images.floats(rows[held_out]), cluster[held_out]
         elif self.test is not None and self.test.path is None:
@@ -140,7 +162,7 @@ class ImageSet(DataSection):
         else:
             return samples
         moves.apply(inputs)
-        return replace(samples, test=self._samples(inputs, cluster, centers))
+        return replace(samples, test=self._samples(inputs, cluster, centers, cluster_label))
 
     def _check(self, scenario: Drawing, label: Integers, groups: Groups) -> None:
         """Raise ScenarioError for classes that are not there, and for more positive clusters than there are."""
@@ -193,9 +215,11 @@ class ImageSet(DataSection):
             raise scenario.error((key, wrong))
         return subset(cluster, sizes, stream(scenario.single_seed, key))
 
-    def _samples(self, inputs: Floats, cluster: Integers, centers: Floats) -> Samples:
-        positive = len(centers) // 2 if self.positive is None else self.positive
-        cluster_label = np.where(np.arange(len(centers)) < positive, 1, -1)
+    def _cluster_label(self, clusters: int) -> Integers:
+        positive = clusters // 2 if self.positive is None else self.positive
+        return np.where(np.arange(clusters) < positive, 1, -1)
+
+    def _samples(self, inputs: Floats, cluster: Integers, centers: Floats, cluster_label: Integers) -> Samples:
         return Samples.supervised(
             self.supervision,
             inputs=inputs,
@@ -245,6 +269,23 @@ class Moves:
             norms[norms == 0] = 1.0
             pixels /= norms[:, None]
         pixels *= self.factor
+
+
+def _with_coarse(
+    cluster: Integers, cluster_label: Integers, fine: float, random: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """(clusters (n,), labels of clusters) where only this part of each cluster is left in it, at least one sample, and the
+    rest of all clusters of one label is a cluster of its own."""
+    found, labels = cluster.copy(), cluster_label
+    for sign in (1, -1):
+        rest = []
+        for one in np.flatnonzero(cluster_label == sign):
+            own = random.permutation(np.flatnonzero(cluster == one))
+            rest.append(own[max(round(fine * len(own)), 1) :])
+        moved = np.concatenate([np.arange(0), *rest])
+        if len(moved):
+            found[moved], labels = len(labels), np.append(labels, sign)
+    return found, labels
 
 
 def _norms(pixels: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..machine import memory
+from ..gate import fits
 
 #: The environment variable that names the folder in which those of data sets are looked for.
 VARIABLE = "FLOWSIM_DATA"
@@ -45,13 +45,6 @@ class Images:
         found = self.take(rows).astype(float)
         found /= 255
         return found
-
-
-def fits(size: int, what: str) -> None:
-    """Raise ValueError where so many bytes are more than the machine has memory."""
-    if size > memory():
-        have = f"the machine has {memory() / 2**30:.3g} GiB"
-        raise ValueError(f"{what} need {size / 2**30:.4g} GiB, and {have}")
 
 
 def located(name: str, folder: Path, what: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
 
@@ -65,7 +66,7 @@ class Network:
     of them) whose difference a flow of the loss alone conserves. training: where some leaves are not trained, from params
     and the inputs of a gradient of descent to outputs, and to these leaves by name as the gradient leaves them. signals:
     as the function, to what the layer above sees of each hidden layer, (n, ...) by name, the first one first; none of
-    networks that name no layers.
+    networks that name no layers. preactivations: the same, to what the activation of each is taken of, (n, units, ...).
     Compiled code is shared by all that use the same object.
     """
 
@@ -82,6 +83,7 @@ class Network:
     balances: Callable[[Any], Sequence[tuple[Array, Array]]] = lambda params: ()
     training: Callable[[Any, Array], tuple[Array, Mapping[str, Array]]] | None = None
     signals: Callable[[Any, Array], Mapping[str, Array]] = lambda params, x: {}
+    preactivations: Callable[[Any, Array], Mapping[str, Array]] = lambda params, x: {}
 
     def seen(self, x: Array) -> Array:
         """Inputs (n, d) as the function takes them: with the constant feature of biases."""
@@ -137,14 +139,37 @@ class Network:
         return (*others[:place], rows, *others[place:])
 
     def rates(self, named: Mapping[str, float]) -> tuple[float, ...]:
-        """The learning rate of each leaf: 1 for those that are not named."""
-        return tuple(float(named.get(leaf.name, 1.0)) for leaf in self.leaves)
+        """The learning rate of each leaf: that of the last name or pattern that fits it, 1 where none does."""
+        found = ([rate for pattern, rate in named.items() if self.fits(leaf, pattern)] for leaf in self.leaves)
+        return tuple(float(rates[-1]) if rates else 1.0 for rates in found)
+
+    @staticmethod
+    def fits(leaf: Leaf, pattern: str) -> bool:
+        """Whether a leaf has this name, in which * stands for any letters."""
+        return fnmatchcase(leaf.name, pattern)
 
     def relative(self, change: Sequence[Array], size: Sequence[Array], xp: ModuleType) -> Array:
         """(units,): the size of a change of each unit, over the unit's own size; over 1 where that is 0."""
         leaves = zip(self.leaves, change, size, strict=True)
         parts = [relative(moved, own, leaf.units, xp).ravel() for leaf, moved, own in leaves]
         return xp.concatenate(parts)
+
+
+#: The networks that were made last, by what is told of them, and how many of them are remembered.
+_MADE: dict[Any, Network] = {}
+MOST_MADE = 32
+
+
+def first_of_equal(network: Network, told: Any) -> Network:
+    """The network that was made first of those of which the same is told, as compiled code is shared by those that use the
+    same object; itself where what is told cannot be looked up."""
+    try:
+        known = _MADE.setdefault(told, network)
+    except TypeError:
+        return network
+    if len(_MADE) > MOST_MADE:
+        del _MADE[next(iter(_MADE))]
+    return known
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,11 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import PrivateAttr
 
 from ..arrays import Floats
 from ..errors import UsageError
+from ..gate import fits, limit, raised
 from .activations import NONE
 from .drawing import Drawing
 from .inits import Shape
@@ -50,6 +52,8 @@ RESERVED = frozenset(
         "time",
     }
 )
+#: Keys that may say how large a network is, the most telling first.
+SIZES = ("widths", "channels", "width", "depth", "widen")
 #: The name of a stream -> its generator.
 Streams = Callable[[str], np.random.Generator]
 
@@ -100,6 +104,10 @@ class TreeSection(NetworkSection):
         takes them; none of kinds that name no layers."""
         return {}
 
+    def preactivations(self, params: Any, x: Any) -> Mapping[str, Any]:
+        """What the activation of each hidden layer is taken of, (n, units, ...) by name, the first one first; the same."""
+        return {}
+
     def steepness(self, params: Any) -> float | None:
         """As of :class:`flowsim.kinds.network.Network`, in NumPy."""
         return None
@@ -112,6 +120,11 @@ class TreeSection(NetworkSection):
         """Key and message of what does not go with data of so many features and targets of so many entries."""
         yield from ()
 
+    @property
+    def _size_key(self) -> str:
+        """The key that says how large the network is."""
+        return next((key for key in SIZES if key in self.model_fields_set), "kind")
+
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         from .trees import arrays_of  # with JAX, which other networks do without
 
@@ -119,10 +132,10 @@ class TreeSection(NetworkSection):
         sizes = features, _outputs(scenario.loss.formulas, samples)
         if wrong := list(self.misfits(*sizes)):
             raise scenario.error(*wrong)
-        network = _network_of(self, *sizes)
-        if constants := self.constants(partial(stream, scenario.single_seed), features):
-            apply, signals = _closed(self.apply, constants), _closed(self.signals, constants)
-            network = replace(network, function=apply, signals=signals)
+        try:
+            network = _network_of(self, *sizes, scenario.single_seed)
+        except ValueError as error:
+            raise scenario.error((f"model.{self._size_key}", str(error))) from None
 
         def start(seed: int) -> tuple[Floats, ...]:
             assert isinstance(init, Shape), "weights of one's own are not drawn"
@@ -158,10 +171,22 @@ class NeuronsSection(TreeSection):
     NEURONS: ClassVar[str] = "hidden"
 
 
+@lru_cache(maxsize=16)
+def _network_of(section: TreeSection, features: int, outputs: int, seed: int) -> Network:
+    """The same object for equal sections, and seeds where it has constants, as compiled code is shared by those that use
+    it."""
+    network = _traced(section, features, outputs)
+    constants = section.constants(partial(stream, seed), features)
+    if not constants:
+        return network
+    functions = (section.apply, section.signals, section.preactivations)
+    apply, signals, preactivations = (_closed(function, constants) for function in functions)
+    return replace(network, function=apply, signals=signals, preactivations=preactivations)
+
+
 @lru_cache(maxsize=64)
-def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
-    """The same object for equal sections, as compiled code is shared by those that use it. Its constants are those of
-    seed 0."""
+def _traced(section: TreeSection, features: int, outputs: int) -> Network:
+    """The network with the constants of seed 0."""
     from .trees import network_of
 
     streams = partial(stream, 0)
@@ -185,8 +210,9 @@ def _network_of(section: TreeSection, features: int, outputs: int) -> Network:
     if state := set(section.state(features, outputs)):
         leaves = tuple(replace(leaf, trained=leaf.name not in state) for leaf in network.leaves)
         network = replace(network, leaves=leaves, training=section.training)
-    signals = _closed(section.signals, constants)
-    return replace(network, steepness=section.steepness, balances=section.balances, signals=signals)
+    signals, preactivations = _closed(section.signals, constants), _closed(section.preactivations, constants)
+    network = replace(network, signals=signals, preactivations=preactivations)
+    return replace(network, steepness=section.steepness, balances=section.balances)
 
 
 def _closed(function: Callable[[Any, Any], Any], constants: Mapping[str, Floats]) -> Callable[[Any, Any], Any]:
@@ -195,9 +221,16 @@ def _closed(function: Callable[[Any, Any], Any], constants: Mapping[str, Floats]
 
 
 class _Any(Shape):
-    """Rows that tell what a network's arrays are, and no more."""
+    """Rows that tell what a network's arrays are, and no more. Raises ValueError where they are too many or too large."""
+
+    _arrays: int = PrivateAttr(0)
+    _entries: float = PrivateAttr(0.0)
 
     def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        self._arrays, self._entries = self._arrays + 1, self._entries + float(shape[0]) * shape[1]
+        if self._arrays > (most := limit("arrays")):
+            raise ValueError(f"more than {most:g} trained arrays; {raised('arrays', 10 * most)} allows more")
+        fits(8 * self._entries, "the trained arrays")
         return generator.standard_normal(shape)
 
 

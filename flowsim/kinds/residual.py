@@ -42,15 +42,15 @@ class ResidualSection(ConvolutionalSection):
                 name = f"stage_{stage}_block_{block}"
                 signal = _block(layers, name, signal, channels, stride)
                 layers.named(name, signal)
-        signal = layers.activated(layers.normalised("norm", signal)).mean(axis=(2, 3))
+        signal = layers.activated("norm", layers.normalised("norm", signal)).mean(axis=(2, 3))
         layers.named("mean", signal)
         return layers.dense(OUTPUT, signal, outputs, bias=True)
 
 
 def _block(layers: Layers, name: str, signal: Any, channels: int, stride: int) -> Any:
-    seen = layers.activated(layers.normalised(f"{name}_norm_1", signal))
+    seen = layers.activated(f"{name}_norm_1", layers.normalised(f"{name}_norm_1", signal))
     if stride > 1 or signal.shape[1] != channels:
         signal = layers.convolved(f"{name}_shortcut", seen, channels, 1, stride)
     seen = layers.convolved(f"{name}_conv_1", seen, channels, 3, stride)
-    seen = layers.activated(layers.normalised(f"{name}_norm_2", seen))
+    seen = layers.activated(f"{name}_norm_2", layers.normalised(f"{name}_norm_2", seen))
     return signal + layers.convolved(f"{name}_conv_2", seen, channels, 3)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..arrays import Booleans, Floats, Integers
+from .augmentation import Augmentation
 
 Supervision = Annotated[
     Literal["class", "cluster"],
@@ -28,7 +29,8 @@ class Samples:
     Of sparse coding: code (n, K), x = code @ centers + noise, and label_weight (K,), with which the label is the sign of
     code @ label_weight. None elsewhere.
 
-    test: samples that are not trained on, with the centres of those that are; None where there are none."""
+    augmentation: how images change at random before a gradient of descent sees them; None where they do not. test: samples
+    that are not trained on, with the centres of those that are; None where there are none."""
 
     inputs: Floats
     targets: Floats
@@ -39,6 +41,7 @@ class Samples:
     clean_targets: Floats
     code: Floats | None = None
     label_weight: Floats | None = None
+    augmentation: Augmentation | None = None
     test: Samples | None = None
 
     @classmethod

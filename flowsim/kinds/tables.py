@@ -186,6 +186,12 @@ def problems(arrays: Arrays, labels: bool, vectors: bool = False) -> Iterator[st
 
 
 def _cluster_problems(arrays: Arrays) -> Iterator[str]:
+    # without centres, every cluster has a sample, so there are no more of them
+    most = len(arrays["cluster"])
+    if "centers" not in arrays and not (arrays["cluster"] < most).all():
+        largest = arrays["cluster"].max()
+        yield f"cluster has the index {largest:g}; without centers, that of {most} samples is at most {most - 1}"
+        return
     count = _cluster_count(arrays)
     found = np.unique(arrays["cluster"])
     if not np.isin(found, np.arange(count)).all():

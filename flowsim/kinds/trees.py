@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
-from .network import UNITS, Layer, Leaf, Network, Neurons
+from .network import UNITS, Layer, Leaf, Network, Neurons, first_of_equal
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +27,8 @@ Reading = Callable[[Any, Any, ModuleType], tuple[Any, Any]]
 KINKS = re.compile(r" (max|min|abs|sign|clamp|select_n|select_and_scatter_add|reduce_window_max)\b")
 #: The first part of a path, as JAX writes it: a dictionary's key or a sequence's index.
 PART = re.compile(r"\['(?P<key>[^']*)'\]|\[(?P<index>\d+)\]")
+#: Bytes that numbers between inputs and outputs may take at a time.
+BYTES = 2**28
 #: What the only array of a tree is called that is nothing but an array.
 ALONE = "params"
 
@@ -91,7 +94,13 @@ def network_of(
         raise UsageError(f"{name}: gives {_told(found)} for x of shape {(2, *input_shape)}; expected {wanted}")
     count = 1 if len(found) == 1 else found[1]
     smooth = not KINKS.search(str(traced))
-    return Network(name, function, leaves, tree, input_shape, count, degree, smooth, first), arrays
+    network = Network(name, function, leaves, tree, input_shape, count, degree, smooth, first)
+    others = tuple(leaf for place, leaf in enumerate(fixed) if place not in places)
+    # what the function reads from outside may have changed since another network was made of it
+    read = str(traced), tuple(hashlib.sha256(np.asarray(array).tobytes()).digest() for array in traced.consts)
+    return first_of_equal(
+        network, (function, structure, leaves, others, input_shape, name, degree, first, read)
+    ), arrays
 
 
 def network_again(
@@ -139,12 +148,24 @@ def _tree_of(arrays: Sequence[tuple[str, Any]]) -> Any:
 @in_float64
 def outputs_at(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray:
     """(…, n), or (…, k, n), in NumPy, at many instants: arrays (…, *axes of the leaf), and inputs as `outputs` of the
-    network takes them."""
+    network takes them, of which no more are on their way through it at a time than fit."""
     lead = np.shape(arrays[0])[: np.ndim(arrays[0]) - len(network.leaves[0].shape)]
     if not lead:
-        return np.asarray(_outputs(network, tuple(arrays), seen))
-    found = np.array([_outputs(network, instant, seen) for instant in zip(*_flat(lead, arrays), strict=True)])
+        return _outputs_in_parts(network, tuple(arrays), seen)
+    found = np.array([_outputs_in_parts(network, instant, seen) for instant in zip(*_flat(lead, arrays), strict=True)])
     return found.reshape(*lead, *found.shape[1:])
+
+
+def _outputs_in_parts(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray:
+    most = at_a_time(network)
+    if len(seen) <= most:
+        return np.asarray(_outputs(network, arrays, seen))
+    found = []
+    for begin in range(0, len(seen), most):
+        # the last part has samples of the one before, too, so that all are of one size and code is compiled once
+        part = np.asarray(_outputs(network, arrays, seen[(first := min(begin, len(seen) - most)) : first + most]))
+        found.append(part[..., begin - first :])
+    return np.concatenate(found, axis=-1)
 
 
 @in_float64
@@ -186,12 +207,30 @@ def _with_input_gradient(network: Network, arrays: Sequence[Any], inputs: Any, r
     return value, pull_back(share.T.reshape(outputs.shape))[0]
 
 
+def at_a_time(network: Network) -> int:
+    """How many inputs fit on their way through the network at a time, a power of two."""
+    fit = max(BYTES // (8 * max(entries_of_one(network), 1)), 1)
+    return int(2 ** (fit.bit_length() - 1))
+
+
+def _one_input(network: Network) -> tuple[list[Any], Any]:
+    """The shapes of the trained arrays and of one input."""
+    arrays = [jax.ShapeDtypeStruct(leaf.shape, float) for leaf in network.leaves]
+    return arrays, jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def operations_of_one(network: Network) -> float:
+    """Floating-point operations that the outputs at one input take."""
+    lowered = jax.jit(network.of_features).lower(*_one_input(network))
+    return float((lowered.cost_analysis() or {}).get("flops", 0.0))
+
+
 @lru_cache(maxsize=64)
 def entries_of_one(network: Network) -> int:
     """How many numbers the network makes on the way from one input to its outputs, as far as JAX does not fuse them."""
-    arrays = [jax.ShapeDtypeStruct(leaf.shape, float) for leaf in network.leaves]
-    one = jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
-    traced = jax.make_jaxpr(lambda arrays, x: network.of_features(arrays, x))(arrays, one)
+    traced = jax.make_jaxpr(network.of_features)(*_one_input(network))
     return sum(found.aval.size for equation in traced.jaxpr.eqns for found in equation.outvars)
 
 
@@ -199,14 +238,23 @@ def entries_of_one(network: Network) -> int:
 @in_float64
 def layers_of(network: Network) -> tuple[str, ...]:
     """The names of the hidden layers, the first one first."""
+    return _told_by(network, network.signals)
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def activated_of(network: Network) -> tuple[str, ...]:
+    """The names of the hidden layers that say what their activation is taken of, the first one first."""
+    return _told_by(network, network.preactivations)
+
+
+def _told_by(network: Network, told: Callable[[Any, Any], Mapping[str, Any]]) -> tuple[str, ...]:
+    """The names of what a function of (params, inputs) gives."""
     found: list[str] = []
-    arrays = [jax.ShapeDtypeStruct(leaf.shape, float) for leaf in network.leaves]
-    one = jax.ShapeDtypeStruct((1, math.prod(network.input_shape)), float)
     # the tree that a trace gives would have the names in the order of the alphabet
     jax.eval_shape(
-        lambda arrays, x: found.extend(network.signals(network.tree(arrays), network.shaped(network.seen(x)))),
-        arrays,
-        one,
+        lambda arrays, x: found.extend(told(network.tree(arrays), network.shaped(network.seen(x)))),
+        *_one_input(network),
     )
     return tuple(found)
 
@@ -216,6 +264,63 @@ def signal_at(network: Network, arrays: Sequence[Any], layer: str | Layer, seen:
     """(n, entries), in NumPy: the signal of a hidden layer, each sample's in a row, for inputs as `outputs` of the network
     takes them."""
     return np.asarray(_signal(network, layer, tuple(arrays), seen))
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def units_of(network: Network, layer: str) -> int:
+    """How many units, of images channels, such a layer has."""
+    found = jax.eval_shape(
+        lambda arrays, x: network.preactivations(network.tree(arrays), network.shaped(network.seen(x))),
+        *_one_input(network),
+    )
+    return int(found[layer].shape[1])
+
+
+@in_float64
+def active_shares(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray:
+    """(layers,): the share of what the activation of each hidden layer is taken of that is above 0, in NumPy, in the order
+    of `activated_of`, for inputs as `outputs` of the network takes them."""
+    return np.array([float(share) for share in _active_shares(network, tuple(arrays), seen)])
+
+
+@partial(jax.jit, static_argnums=0)
+def _active_shares(network: Network, arrays: Sequence[Any], seen: Any) -> list[Any]:
+    found = network.preactivations(network.tree(arrays), network.shaped(seen))
+    return [(found[name] > 0).mean() for name in activated_of(network)]
+
+
+@in_float64
+def exciting(
+    network: Network, arrays: Sequence[Any], layer: str, unit: Any, starts: Any, size: float, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(inputs (n, d), what they give (n,)), in NumPy: from `starts` (n, d), steps along the gradient of what the activation
+    of unit `unit[i]` of a hidden layer is taken of, of a channel at the pixel in the middle. Every step goes the same
+    part of the way to the input of norm `size` along the gradient, so where it ends, the input is along its gradient."""
+    found, value = _exciting(network, tuple(arrays), layer, jnp.asarray(unit), jnp.asarray(starts), size, steps)
+    return np.asarray(found), np.asarray(value)
+
+
+#: Part of the way to where the gradient points that an input goes in each step.
+EXCITED = 0.05
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _exciting(
+    network: Network, arrays: Sequence[Any], layer: str, unit: Any, starts: Any, size: Any, steps: Any
+) -> tuple[Any, Any]:
+    def value(x: Any) -> Any:
+        found = network.preactivations(network.tree(arrays), network.shaped(network.seen(x)))[layer]
+        middle = tuple(length // 2 for length in found.shape[2:])
+        return found[(jnp.arange(len(x)), unit, *middle)]
+
+    def step(_: int, x: Any) -> Any:
+        (along,) = jax.vjp(value, x)[1](jnp.ones(len(x)))
+        norm = jnp.linalg.norm(along, axis=1, keepdims=True)
+        return x + EXCITED * (size * along / jnp.where(norm > 0, norm, 1.0) - x)
+
+    last = jax.lax.fori_loop(0, steps, step, starts)
+    return last, value(last)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import UsageError
+from ..gate import limit, raised, size
 from ..kinds.stop import Watched
 from ..scenario import Scenario
-from ..solve import Report, Snapshot
+from ..solve import Passed, Snapshot
 from ..solve.schedule import Schedule
 from .handed import handed
 from .instant import Instant, Setting
@@ -25,8 +24,6 @@ from .trajectory import Trajectory
 
 #: A per-sample variable with more values than this is kept as quantiles per cluster instead.
 PER_SAMPLE_LIMIT = 20_000_000
-#: A run that would keep more bytes than this is refused.
-MEMORY_LIMIT = 8 * 2**30
 #: A total mass this many times its first value has left the initial scale.
 GROWN = 10.0
 #: A stride that no run reaches.
@@ -106,11 +103,10 @@ class Selection:
         weights = (setting.problem.hidden_direction, *setting.problem.leaves)
         kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
         kept *= members
-        if 8 * kept > MEMORY_LIMIT:
-            raise UsageError(
-                f"this run would keep {8 * kept / 2**30:.1f} GiB, more than {MEMORY_LIMIT / 2**30:.0f} GiB; "
-                "lower observe.times or observe.snapshots, or name fewer observe.variables"
-            )
+        if 8 * kept > (most := limit("kept")):
+            fewer = "lower observe.times or observe.snapshots, or name fewer observe.variables"
+            told = f"this run would keep {size(8 * kept)}, more than {size(most)}; {fewer}"
+            raise scenario.error(("observe.times", f"{told}; {raised('kept', 8 * kept)} keeps it all the same"))
         return cls(tuple(chosen), summarised, shapes, 8 * kept)
 
     def observe(self, instant: Instant) -> dict[str, Floats]:
@@ -209,7 +205,7 @@ class Recorder:
     selection: Selection
     origin: float = 0.0
     before: Mapping[str, int] = field(default_factory=dict)
-    _waiting: list[tuple[Snapshot, Report]] = field(default_factory=list)  # kept, but not observed yet
+    _waiting: list[Passed] = field(default_factory=list)  # kept, but not observed yet
     _instants: int = 0  # that are observed
     # parts of a trajectory
     _times: list[Floats] = field(default_factory=list)
@@ -257,33 +253,31 @@ class Recorder:
         self._observe()
         return self._log_losses[1]
 
-    def keep(self, snapshot: Snapshot, report: Report) -> str:
-        """The stop condition that is watched at kept instants and that this one meets, in words; "" for none."""
-        self._waiting.append((snapshot, report))
-        self._last = _times(snapshot)
-        if self._watched or len(self._waiting) >= self._batch:
+    @property
+    def room(self) -> int:
+        """How many instants it wants at once: one, where a stop condition is watched at kept instants."""
+        return 1 if self.scenario.flow.until.watched(Watched.KEPT) else self.setting.batch
+
+    def keep(self, passed: Passed) -> str:
+        """The stop condition that is watched at kept instants and that the last of them meets, in words; "" for none."""
+        self._waiting.append(passed)
+        last = passed.snapshot[-1]
+        self._last = float(last.time), float(last.time if last.log10_time is None else last.log10_time)
+        if sum(map(len, self._waiting)) >= self.room:
             self._observe()
         return self._met
-
-    def keep_all(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
-        """Keep many instants; numerics: name of NUMERICS -> what a report says there, (T,)."""
-        self._observe()
-        for begin in range(0, len(snapshots.time), self._batch):
-            part = slice(begin, begin + self._batch)
-            self._take(snapshots[part], {name: values[part] for name, values in numerics.items()})
-        self._last = _times(snapshots[-1])
 
     def _observe(self) -> None:
         if not self._waiting:
             return
-        snapshots, reports = zip(*self._waiting, strict=True)
+        waiting, batch = Passed.join(self._waiting), self.setting.batch
         self._waiting = []
-        numerics = {name: np.array([getattr(report, name) for report in reports]) for name in NUMERICS}
-        self._take(Snapshot.stack(snapshots), numerics)
+        for begin in range(0, len(waiting), batch):
+            self._take(waiting[begin : begin + batch])
 
-    def _take(self, snapshots: Snapshot, numerics: Mapping[str, Any]) -> None:
+    def _take(self, batch: Passed) -> None:
         """Observe a batch."""
-        snapshots = replace(snapshots, time=self.origin + snapshots.time)
+        snapshots = replace(batch.snapshot, time=self.origin + batch.snapshot.time)
         instant = self._latest = Instant(self.setting, snapshots)
         first, log_loss = self._log_losses[0], instant.log_loss.tolist()
         self._log_losses = log_loss[0] if math.isnan(first) else first, log_loss[-1]
@@ -291,7 +285,7 @@ class Recorder:
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values)
         for name in NUMERICS:
-            self._numerics.setdefault(name, []).append(numerics[name] + self.before.get(name, 0))
+            self._numerics.setdefault(name, []).append(batch.numerics[name] + self.before.get(name, 0))
         self._times.append(snapshots.time)
         if snapshots.log10_time is not None:
             self._log10_times.append(snapshots.log10_time)
@@ -301,15 +295,6 @@ class Recorder:
         if due:
             held = zip(*self._lifted(snapshots[np.array(due)]), strict=True)
             self._weights |= {begin + index: weights for index, weights in zip(due, held, strict=True)}
-
-    @cached_property
-    def _watched(self) -> bool:
-        """Whether a stop condition is watched at kept instants, each of which is then observed at once."""
-        return bool(self.scenario.flow.until.watched(Watched.KEPT))
-
-    @cached_property
-    def _batch(self) -> int:
-        return self.setting.batch
 
     @cached_property
     def _stride(self) -> int:
@@ -375,9 +360,3 @@ class Recorder:
             for index, weights in zip(kept.kept_weights.tolist(), held, strict=True)
             if index < end and index % self._stride == 0
         }
-
-
-def _times(snapshot: Snapshot) -> tuple[float, float]:
-    """Of a single instant: time, and log10 of it where that is kept, else the time again."""
-    time = float(snapshot.time)
-    return time, time if snapshot.log10_time is None else float(snapshot.log10_time)

@@ -34,7 +34,16 @@ KINDS = {
     "boundary": "samples and decision boundary at an instant, of data in two dimensions",
     "phase_portrait": "neurons seen along two centres, with trails over time",
     "robustness": "robust accuracy against radius, under weak and strong attacks",
+    "class_cosines": "cosines between cluster centres and the mean weights of each class's part of the network",
+    "data_cosines": "cosines between the samples that are trained on, or between the means of their clusters",
     "variable": "any variable that was kept over time",
+    "filters": "filters of the first layer, at the start and at the end of each stage",
+    "correlations": "how far training turns the units of each layer: histograms of theta(w, w')",
+    "exciting_inputs": "inputs that excite units of hidden layers, by gradient ascent from several starts",
+    "active_units": "share of active units of each hidden layer over time",
+    "density": "how many features inputs and perturbations are made of, against what these leave",
+    "lottery": "cosine of each first-layer unit with what it learns, over time",
+    "purity": "pure against dense features over time",
     "steps": "step size and rejections of the solver over time",
 }
 

@@ -30,6 +30,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Group -> how a result comes by it.
 MADE_BY = {
     "robustness": "[evaluate.robustness] in the scenario makes it, or flowsim.robustness of a result that has its weights",
+    "features": "[evaluate.features] in the scenario makes it",
+    "density": "[evaluate.density] in the scenario makes it",
     "kkt": "runs of homogeneous networks with the logistic or exponential loss have it",
 }
 #: Groups that what ran is made from again, beside the trajectory.
@@ -113,9 +115,13 @@ class Source:
         """The source of a member where a seed is given, else this one."""
         return self if seed is None else self.member(seed)
 
+    def found(self, name: str) -> xr.Dataset | None:
+        """A group of the result; None where it does not have it."""
+        return self.groups[name] if name in self.groups else self._from_file(name)
+
     def case(self, seed: int | None = None) -> Case:
         """What ran; see :func:`flowsim.reopen`."""
-        found = {name: self.groups[name] if name in self.groups else self._from_file(name) for name in REBUILDING}
+        found = {name: self.found(name) for name in REBUILDING}
         groups = {f"/{name}": at_instants(group, self.trajectory) for name, group in found.items() if group is not None}
         return reopen(xr.DataTree.from_dict({"/": self.trajectory, **groups}), seed=seed)
 
@@ -211,7 +217,7 @@ class Source:
 
     def group(self, name: str) -> xr.Dataset:
         """At the instants, and of the members, of the trajectory. Raises UsageError where the result does not have it."""
-        group = self.groups[name] if name in self.groups else self._from_file(name)
+        group = self.found(name)
         if group is None:
             whole = bool(self.groups) or "source" in self.trajectory.encoding
             why = MADE_BY.get(name, "this result does not have it") if whole else ALONE

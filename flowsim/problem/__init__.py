@@ -4,7 +4,8 @@ from ..kinds.in_memory import Data
 from .fresh import fresh
 from .given import with_given
 from .problem import Problem, build
+from .redrawn import redrawn
 from .reduction import Reduced, reduce
 from .weights import Weights
 
-__all__ = ["Data", "Problem", "Reduced", "Weights", "build", "fresh", "reduce", "with_given"]
+__all__ = ["Data", "Problem", "Reduced", "Weights", "build", "fresh", "redrawn", "reduce", "with_given"]

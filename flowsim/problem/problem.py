@@ -11,15 +11,14 @@ from ..kinds.activations import Activation
 from ..kinds.in_memory import Data
 from ..kinds.losses import Loss
 from ..kinds.network import Network
-from ..kinds.networks import NetworkSection
 from ..kinds.samples import Samples
-from ..machine import memory
 from ..scenario import Scenario
 from ..scenario.rules import class_problems
 from ..threads import one_blas_thread
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
+from .room import check_room
 from .weights import Weights
 
 
@@ -211,12 +210,13 @@ def build(
     """
     if sibling is None:
         scenario = with_given(scenario, data, init).validated()
-    _check_memory(scenario)
+    check_room(scenario)
     known = sibling.samples if sibling is not None else None
     samples = scenario.data.draw(scenario, known)
     test = held_out(scenario, samples, known)
     if test is not samples.test:
         samples = replace(samples, test=test)
+    check_room(scenario, samples.inputs.shape[1])
     model, loss = scenario.model, scenario.loss.formulas
     handed = model.network(scenario, samples) if model.ordinary else None
     if samples.targets.ndim == 2:
@@ -256,22 +256,3 @@ def _check_outputs(scenario: Scenario, network: Network, samples: Samples, loss:
             raise scenario.error(("loss.kind", wrong))
     elif count != wanted:
         raise scenario.error(("model.kind", f"the network has {count} outputs, and the targets have {wanted} entries"))
-
-
-def _check_memory(scenario: Scenario) -> None:
-    """Raise before anything is drawn that could never fit; a system that overcommits would be killed for it later."""
-    sizes = dict(scenario.data.entries())
-    if sizes and (dimension := getattr(scenario.data, "dimension", 0)):
-        sizes[f"model.{_width_key(scenario.model)}"] = scenario.model.neurons * dimension
-    available = memory()
-    too_large = [
-        (key, f"needs {8 * entries / 2**30:.4g} GiB at this dimension; the machine has {available / 2**30:.3g} GiB")
-        for key, entries in sizes.items()
-        if 8 * entries > available
-    ]
-    if too_large:
-        raise scenario.error(*too_large)
-
-
-def _width_key(model: NetworkSection) -> str:
-    return "widths" if getattr(model, "widths", None) is not None else "width"

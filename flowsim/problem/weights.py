@@ -15,7 +15,8 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
-from ..kinds.files import UNREADABLE, first_line, numbers
+from ..kinds.archives import UNREADABLE, netcdf_arrays, npz_arrays
+from ..kinds.files import first_line, numbers
 from ..kinds.network import Network
 from ..kinds.networks import NetworkSection
 
@@ -353,27 +354,15 @@ def read_weights(path: Path) -> Weights:
     """Those of an NPZ or NetCDF file; the last ones that a result of flowsim has kept. Raises ValueError where the file
     does not hold weights."""
     try:
-        return _of_npz(path) if path.suffix == ".npz" else _of_netcdf(path)
+        return Weights.of_arrays(npz_arrays(path)) if path.suffix == ".npz" else _of_netcdf(path)
     except UsageError as error:
         raise ValueError(f"{path.name}: {str(error).removeprefix('Weights: ')}") from None
     except UNREADABLE as error:
         raise ValueError(f"{path.name} cannot be read: {first_line(error)}") from None
 
 
-def _of_npz(path: Path) -> Weights:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return Weights.of_arrays(dict(archive))
-
-
 def _of_netcdf(path: Path) -> Weights:
-    import netCDF4
-
-    with netCDF4.Dataset(path) as file:
-        arrays = {
-            name: np.ma.filled(variable[...].astype(float), np.nan)
-            for name, variable in file.variables.items()
-            if np.issubdtype(variable.dtype, np.number)
-        }
+    arrays = netcdf_arrays(path)
     return Weights.of_trajectory(arrays) if "time" in arrays else Weights.of_arrays(arrays)
 
 

@@ -3,11 +3,11 @@
 from . import layout
 from .points import open_point
 from .provenance import attributes, scenario_attributes, status_attributes
-from .store import check_writable, open, opened, text_encoding, write, write_text, written_aside
+from .store import in_memory, open, opened, text_encoding, write
 
 __all__ = [
     "attributes",
-    "check_writable",
+    "in_memory",
     "layout",
     "open",
     "open_point",
@@ -16,6 +16,4 @@ __all__ = [
     "status_attributes",
     "text_encoding",
     "write",
-    "write_text",
-    "written_aside",
 ]

@@ -229,6 +229,20 @@ def taken(scenario: Scenario, problem: Problem) -> dict[str, xr.Dataset]:
     return {name: group for name, group in found.items() if group is not None}
 
 
+def redrawn(arrays: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
+    """What stages have drawn anew: stage -> name of a trained array -> its values at the stage's beginning. Of a stage that
+    has not drawn an array they are not numbers."""
+    names = list(dict.fromkeys(name for drawn in arrays.values() for name in drawn))
+    variables = {}
+    for name in names:
+        shape = next(np.shape(drawn[name]) for drawn in arrays.values() if name in drawn)
+        values = np.array([drawn.get(name, np.full(shape, np.nan)) for drawn in arrays.values()])
+        own = tuple(f"{name}_{axis}" for axis in range(len(shape)))
+        variables[name] = _variable(("redrawing", *own), values, f"trained array {name} as the stage has drawn it")
+    stages = _variable(("redrawing",), np.array(list(arrays)), "stage that begins with what it draws anew")
+    return xr.Dataset(variables, {"redrawing_stage": stages})
+
+
 def data(scenario: Scenario, problem: Problem) -> xr.Dataset | None:
     """The samples themselves, for runs whose data come from a file or from memory; the result can then serve as that table.
     Held-out samples are beside them where these come from there, too.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ..errors import UsageError
+from ..errors import ScenarioError, UsageError
+from ..scenario.edit import edited
+from ..scenario.reading import parsed
 
 #: The layout that is written. Files without the attribute are of layout 1, which flowsim 0.1.0 wrote.
 FORMAT = 2
@@ -52,16 +53,12 @@ def _to_2(tree: xr.DataTree) -> None:
     """In layout 1 the scenario's text says a seed that did not run, where the scenario was a copy with another one."""
     text, seed = str(tree.attrs.get("scenario", "")), tree.attrs.get("seed")
     try:
-        said = tomllib.loads(text).get("seed", 0)
-    except tomllib.TOMLDecodeError:
+        values = parsed(text)
+    except ScenarioError:
         return
-    if "scenario" not in tree.attrs or seed is None or np.array_equal(said, seed):
+    if "scenario" not in tree.attrs or seed is None or np.array_equal(values.get("seed", 0), seed):
         return
-    import tomlkit
-
-    document = tomlkit.parse(text)
-    document["seed"] = np.asarray(seed).tolist()
-    tree.attrs["scenario"] = tomlkit.dumps(document)
+    tree.attrs["scenario"] = edited(text, {**values, "seed": np.asarray(seed).tolist()})
     tree.attrs["scenario_sha256"] = hashlib.sha256(tree.attrs["scenario"].encode()).hexdigest()
 
 

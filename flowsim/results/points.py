@@ -11,6 +11,7 @@ from typing import Any
 import xarray as xr
 
 from ..errors import UsageError
+from ..gate import obstacle
 from .layouts import migrated
 
 MANIFEST, RUNS = "manifest.jsonl", "runs"
@@ -55,16 +56,25 @@ def entries(folder: Path) -> Iterator[dict[str, Any]]:
     """The lines of a manifest, as JSON has them; a last one without its end is not there. Raises UsageError where there is
     no manifest, or where it cannot be read."""
     file = folder / MANIFEST
-    if not file.is_file():
-        raise UsageError(f"{folder}: is not the folder of a sweep: it has no {MANIFEST}")
-    with file.open(encoding="utf-8") as manifest:
+    if why := obstacle(file):
+        raise UsageError(f"{folder}: is not the folder of a sweep: {MANIFEST}: {why}")
+    with file.open(encoding="utf-8", errors="replace") as manifest:
         for number, text in enumerate(manifest, start=1):
             if not text.endswith("\n"):
                 return
             line = _parsed(text)
-            if not (isinstance(line, dict) and line.keys() >= KEYS):
+            if not (isinstance(line, dict) and line.keys() >= KEYS and _is_entry(line)):
                 raise UsageError(f"{file}:{number}: is not a line of a manifest")
             yield line
+
+
+def _is_entry(line: Mapping[str, Any]) -> bool:
+    """Whether what stands under the keys is of the types that are written there."""
+    texts = all(isinstance(line[key], str) for key in ("sha256", "status"))
+    tables = all(isinstance(line[key], dict) for key in ("point", "values"))
+    file = line["file"] or ""
+    inside = isinstance(file, str) and Path(file).name == file
+    return texts and tables and inside and isinstance(line["exit_code"], int)
 
 
 def _is(line: Mapping[str, Any], point: str | Mapping[str, Any]) -> bool:
@@ -100,5 +110,5 @@ def _member(tree: xr.DataTree, member: int) -> xr.DataTree:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -25,9 +27,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float, c
         "title": scenario.title,
         **scenario_attributes(scenario),
         "seed": np.array(scenario.seeds) if scenario.is_ensemble else scenario.seed,
-        "flowsim_version": version("flowsim"),
-        "python_version": platform.python_version(),
-        **{f"{library}_version": found for library in LIBRARIES if (found := _version(library))},
+        **_versions(),
         **_method(scenario),
         "engine": plan.engine,
         "solver": plan.solver,
@@ -71,8 +71,11 @@ def status_attributes(status: Status) -> dict[str, Any]:
     }
 
 
-def _version(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+@cache
+def _versions() -> dict[str, str]:
+    """Of flowsim, Python and the libraries that are there. Looking them up takes as long as a small run."""
+    found = {"flowsim_version": version("flowsim"), "python_version": platform.python_version()}
+    for library in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[f"{library}_version"] = version(library)
+    return found

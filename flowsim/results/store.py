@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TypeVar
 
 import xarray as xr
 
+from ..durable import written_aside
 from ..errors import UsageError
+from ..gate import obstacle
+from ..kinds.files import first_line
 from . import layouts
+from .damage import check_attributes, check_clock, check_file, check_variables
 from .points import MANIFEST
 
 Opened = TypeVar("Opened", xr.DataTree, xr.Dataset)
 
 
-def check_writable(path: str | PathLike[str], overwrite: bool) -> None:
-    """Raise UsageError, before anything is computed, where a result could not be written to this path."""
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise UsageError(f"{file}: is a folder; give the name of a file")
-        if file.exists() and not overwrite:
-            raise UsageError(f"{file}: exists already; use --overwrite to replace it, or -o to write elsewhere")
-        if not file.parent.is_dir():
-            raise UsageError(f"{file}: the folder {file.parent} does not exist")
-        with NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}."):
-            pass
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
 def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
-    """Write a NetCDF-4 file aside and rename it into place, so that no reader ever sees a part of one."""
-    with written_aside(Path(path)) as aside:
-        encoding = {node.path: text_encoding(node.to_dataset(inherit=False)) for node in tree.subtree}
+    """Write a NetCDF-4 file, of which no reader ever sees a part. Raises NotWritten."""
+    datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
+    encoding = {name: text_encoding(dataset) for name, dataset in datasets.items()}
+    room = sum(
+        array.nbytes
+        for name, dataset in datasets.items()
+        for array in dataset.variables.values()
+        if array.dtype.kind not in "UO"
+    )
+    with written_aside(Path(path), room) as aside:
         tree.to_netcdf(aside, engine="netcdf4", encoding=encoding)
 
 
@@ -48,31 +40,11 @@ def text_encoding(dataset: xr.Dataset) -> dict[str, dict[str, str]]:
     return {str(name): {"dtype": "S1"} for name, array in dataset.variables.items() if array.dtype.kind in "UO"}
 
 
-def write_text(file: Path, text: str) -> None:
-    """As `write`, a text. Raises UsageError where it cannot be written."""
-    try:
-        with written_aside(file) as aside:
-            aside.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-@contextmanager
-def written_aside(file: Path) -> Iterator[Path]:
-    """Where to write what is to become the file: renamed to it at the end, and removed where something is raised."""
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        yield aside
-        os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
 def open(path: str | PathLike[str]) -> xr.DataTree:
     """Open a result, of this or of an older layout; arrays are read when they are used. Raises UsageError where the file is
     not a result of flowsim, or of a newer layout."""
     file, what = Path(path), "a result of flowsim"
-    if (file.parent.parent / MANIFEST).is_file():
+    if not obstacle(file.parent.parent / MANIFEST):
         what += (
             f" but of several; flowsim.reopen({str(file.parent.parent)!r}, point=...) chooses one point of the sweep"
         )
@@ -82,25 +54,38 @@ def open(path: str | PathLike[str]) -> xr.DataTree:
         raise UsageError(
             f"{file}: is the dataset of a sweep; flowsim.open_sweep opens it, flowsim.reopen one of its points"
         )
+    try:
+        check_clock(file, tree.to_dataset())
+        check_variables(file, tree.to_dataset())
+    except UsageError:
+        tree.close()
+        raise
     return layouts.migrated(tree, str(file))
+
+
+def in_memory(tree: xr.DataTree) -> xr.DataTree:
+    """An open result as it was before it was written."""
+    datasets = {node.path: node.to_dataset(inherit=False).load().drop_encoding() for node in tree.subtree}
+    return xr.DataTree.from_dict(datasets)
 
 
 def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str) -> Opened:
     """Open a NetCDF-4 file that has an attribute by which it is what it should be. Raises UsageError where it is not."""
-    if (file / MANIFEST).is_file():
+    if not obstacle(file / MANIFEST):
         raise UsageError(
             f"{file}: is the folder of a sweep; flowsim.reopen(folder, point=...) chooses one of its points"
         )
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
+    check_file(file)
     try:
-        found = opener(file, engine="netcdf4")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: not a NetCDF file: {error}") from None
+        # times are numbers, whatever the attributes of a foreign file say of them
+        found = opener(file, engine="netcdf4", decode_times=False)
+    except Exception as error:
+        raise UsageError(f"{file}: cannot be opened: {first_line(error)}") from None
     if attribute not in found.attrs:
         found.close()
         raise UsageError(f"{file}: not {what}")
     try:
+        check_attributes(file, found.attrs)
         layouts.check(str(file), found.attrs)
     except UsageError:
         found.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..kinds.used import missing
 from ..scenario import Scenario
 from ..scenario.arrays import SECTIONS
 from ..scenario.load import reread
+from ..scenario.reading import parsed
 
 
 def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[str, Any] | None = None) -> Scenario:
@@ -43,8 +43,8 @@ def scenario_of(tree: xr.DataTree, seed: int | None = None, overrides: Mapping[s
 def keys_of(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     """The keys that the stored text gives, as TOML has them, whether this version knows them or not."""
     try:
-        return tomllib.loads(str(attributes.get("scenario", "")))
-    except tomllib.TOMLDecodeError:
+        return parsed(str(attributes.get("scenario", "")))
+    except ScenarioError:
         return {}
 
 

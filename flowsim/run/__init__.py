@@ -31,6 +31,7 @@ def run(
     init: Weights | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    checkpoint_every: float | None = None,
     progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> xr.DataTree:
@@ -39,17 +40,20 @@ def run(
     data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
     progress: True for a bar on standard error, where that is a terminal or a notebook, which shows one by itself; or what
     is called now and then with how far the run is, a :class:`flowsim.run.progress.Standing`. warn is called with each
-    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left. An
+    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left.
+    checkpoint_every: wall seconds between two checkpoints; by default as often as costs no more than 2 % of the time. An
     ensemble has a dimension `seed`.
     However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
     `status_remedy` say how it ended.
-    Raises ScenarioError or UsageError before anything is computed or written.
+    Raises ScenarioError or UsageError before anything is computed or written, NotWritten where the result cannot be
+    written: it is `result` of the exception.
     """
     from ..problem import with_given
     from ..scenario import as_scenario
     from .simulate import simulate
 
-    return simulate(with_given(as_scenario(scenario), data, init), output, overwrite, resume, progress, warn)
+    given = with_given(as_scenario(scenario), data, init)
+    return simulate(given, output, overwrite, resume, progress, warn, checkpoint_every)
 
 
 def run_ensemble(
@@ -59,6 +63,7 @@ def run_ensemble(
     *,
     overwrite: bool = False,
     resume: bool = False,
+    checkpoint_every: float | None = None,
     progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> xr.DataTree:
@@ -66,7 +71,15 @@ def run_ensemble(
     from ..scenario import as_scenario
 
     ensemble = as_scenario(scenario).replace({"seed": list(seeds)})
-    return run(ensemble, output, overwrite=overwrite, resume=resume, progress=progress, warn=warn)
+    return run(
+        ensemble,
+        output,
+        overwrite=overwrite,
+        resume=resume,
+        checkpoint_every=checkpoint_every,
+        progress=progress,
+        warn=warn,
+    )
 
 
 class _Callable(ModuleType):

@@ -18,8 +18,10 @@ from ..results.stored import scenario_of
 from ..scenario import Scenario, referenced_files, toml
 from ..solve import Integrator, Snapshot
 from ..solve.compiling import Clock
+from ..solve.course import Course
 from ..solve.rest import Rest
 from ..solve.schedule import Schedule
+from ..solve.status import Status
 from .drive import Run
 
 GROUP = "checkpoint"
@@ -31,6 +33,8 @@ NAMED = 3
 BEGAN = "began_"
 #: What begins the names of what tells whether a flow has come to rest.
 REST = "rest_"
+#: How a flow ended.
+FLOWN = "flown"
 OTHER_VERSION = (
     "the run in this file was begun by another version of flowsim, and this one cannot go on with it; run it anew"
 )
@@ -60,10 +64,11 @@ class Begun:
         }
 
 
-def save(run: Run, integrator: Integrator, begun: Begun) -> xr.Dataset:
+def save(run: Run, begun: Begun) -> xr.Dataset:
     """The state of a member under way. Of members that share a run none is saved: those that are done stay as they are, the
     others are run anew."""
-    arrays = integrator.save(run.carry)
+    course = run.course
+    arrays = course.integrator.save(course.carry)
     if run.rest is not None:
         arrays |= {f"{REST}{name}": array for name, array in run.rest.saved().items()}
     began, numbers = begun.saved()
@@ -75,8 +80,19 @@ def save(run: Run, integrator: Integrator, begun: Begun) -> xr.Dataset:
         )
         for name, array in {**arrays, **began}.items()
     }
-    schedule = json.dumps(asdict(run.schedule))
+    schedule = json.dumps(asdict(course.schedule))
     return xr.Dataset(variables, attrs={"schedule": schedule, "loose": int(run.loose), **numbers})
+
+
+def after_flow(status: Status) -> xr.Dataset:
+    """What a run goes on from whose evaluation alone is not done. status: how the flow ended."""
+    return xr.Dataset(attrs={FLOWN: json.dumps(asdict(status))})
+
+
+def flown(tree: xr.DataTree) -> Status | None:
+    """How the flow ended, where the evaluation alone is not done. Raises UsageError where the run is complete."""
+    told = _saved(tree).attrs.get(FLOWN)
+    return None if told is None else Status(**json.loads(told))
 
 
 def seconds_of(tree: xr.DataTree) -> float:
@@ -96,7 +112,7 @@ def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest 
     schedule = Schedule(**json.loads(saved.attrs["schedule"]))
     if rest is not None:
         rest.restore({name.removeprefix(REST): array for name, array in arrays.items() if name.startswith(REST)})
-    return Run(carry, schedule, clock, bool(saved.attrs["loose"]), rest)
+    return Run(Course(integrator, carry, schedule), clock, bool(saved.attrs["loose"]), rest)
 
 
 def restore_begun(tree: xr.DataTree) -> Begun:

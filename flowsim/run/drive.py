@@ -1,28 +1,29 @@
-"""The host loop between compiled chunks: what is kept and when, and Ctrl-C."""
+"""The host loop between compiled chunks: what is kept and when."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
+from ..arrays import Booleans
 from ..scenario import Scenario
-from ..solve import Integrator, Report, Snapshot
+from ..solve import Passed, Report
 from ..solve.compiling import Clock
-from ..solve.pace import Pace
+from ..solve.course import Course
 from ..solve.rest import Rest
-from ..solve.schedule import Schedule
 from ..solve.status import Status, judge
 
 
 class Recording(Protocol):
     """Where kept instants go."""
 
-    def keep(self, snapshot: Snapshot, report: Report) -> str:
-        """The stop condition that is watched at kept instants and that this one meets, in words; "" for none."""
+    @property
+    def room(self) -> int:
+        """How many instants it wants at once, at most."""
+
+    def keep(self, passed: Passed) -> str:
+        """The stop condition that is watched at kept instants and that the last of these meets, in words; "" for none."""
 
     def thin(self) -> None:
         """Drop every other kept instant, the second first."""
@@ -48,49 +49,55 @@ class Run:
     schedule's. rest: what tells whether it has come to rest, where that is to end it.
     """
 
-    carry: Any
-    schedule: Schedule
+    course: Course
     clock: Clock
     loose: bool = False
     rest: Rest | None = None
 
 
 def drive(
-    integrator: Integrator,
     scenario: Scenario,
     run: Run,
     recording: Recording,
     progress: Callable[[Report], None],
     checkpoint: Callable[[], None],
-    stopped: Callable[[], bool],
+    stopped: Booleans,
 ) -> Status:
     """Integrate until a goal is reached or the promise cannot be kept, and say which.
 
-    Between chunks progress is called with the report, stopped says whether to stop there, and where the run goes on
-    checkpoint is called. The instant at which the run stops is always kept.
+    Between chunks progress is called with the report, and where the run goes on, checkpoint. stopped (1,): set, it ends
+    the run. The instant at which the run stops is always kept.
     """
-    pace, report = Pace(), integrator.report(run.carry)
-    met = _keep_due(integrator, run, recording, report)
+    course, rest = run.course, run.rest
+    at_once, begun = recording.room if rest is None else 1, course.report.tried
     while True:
-        before = report.steps
-        attempts = _attempts(run, scenario, report)
-        run.carry, report = pace.advance(integrator, run.carry, report, run.schedule.next, attempts)
-        if run.schedule.every_step and report.steps > before:
-            met = _keep(run, recording, integrator.now(run.carry), report)
-        met = _keep_due(integrator, run, recording, report) or met
-        progress(report)
-        status = judge(scenario, _as_kept(scenario, report, run, recording, met), run.clock.seconds, stopped())
+        met, passed = "", course.go_on(_attempts(course, scenario), at_once, stopped)
+        if passed is not None:
+            met = recording.keep(passed)
+            if rest is not None:
+                by_loss = course.report.loss_clock_from is not None
+                rest.note(passed.snapshot[-1], recording.log_loss, by_loss)
+        while course.crowded:
+            recording.thin()
+            course.schedule.coarsen()
+        if course.due and not met and not (rest is not None and rest.settled):
+            continue
+        progress(course.report)
+        # however little wall time there is, a run that nobody stops makes a step
+        seconds = run.clock.seconds if course.report.tried > begun or stopped[0] else 0.0
+        status = judge(scenario, _as_kept(scenario, run, recording, met), seconds, bool(stopped[0]))
         if status is not None:
             break
         checkpoint()
-    run.loose = recording.last_time != _time_of(report)
+    run.loose = recording.last_time != _time_of(course.report)
     if run.loose:
-        recording.keep(integrator.now(run.carry), report)
+        recording.keep(Passed.of([(course.integrator.now(course.carry), course.report)]))
     return status
 
 
-def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording, met: str) -> Report:
+def _as_kept(scenario: Scenario, run: Run, recording: Recording, met: str) -> Report:
     """The report, with what kept instants say: that a stop condition is met, or that the flow rests."""
+    report = run.course.report
     if met:
         return replace(report, reached=met)
     if run.rest is None or not run.rest.settled:
@@ -99,66 +106,11 @@ def _as_kept(scenario: Scenario, report: Report, run: Run, recording: Recording,
     return replace(report, resting=run.rest.settled, unseparated=unseparated)
 
 
-def _keep(run: Run, recording: Recording, snapshot: Snapshot, report: Report) -> str:
-    """Keep an instant; the stop condition that it meets."""
-    met = recording.keep(snapshot, report)
-    if run.rest is not None:
-        run.rest.note(snapshot, recording.log_loss, by_loss=report.loss_clock_from is not None)
-    return met
-
-
 def _time_of(report: Report) -> float:
     return report.time if report.log10_time is None else report.log10_time
 
 
-def _keep_due(integrator: Integrator, run: Run, recording: Recording, report: Report) -> str:
-    """Keep the scheduled instants up to the time reached, or to the first that meets a stop condition, which is returned,
-    or is at rest."""
-    reading, met = report.reading, ""
-    while run.schedule.crowded(reading):
-        recording.thin()
-        run.schedule.coarsen()
-    while not met and (due := run.schedule.next) <= reading:
-        snapshot = integrator.now(run.carry) if due == reading else integrator.at(run.carry, due)
-        met = _keep(run, recording, snapshot, report)
-        run.schedule.advance()
-        if run.rest is not None and run.rest.settled:
-            break
-    return met
-
-
-def _attempts(run: Run, scenario: Scenario, report: Report) -> int | None:
+def _attempts(course: Course, scenario: Scenario) -> int | None:
     """The most steps to try next; None where any number will do."""
-    if run.schedule.every_step:
-        return 1
     limit = scenario.flow.until.steps
-    return None if limit is None else limit - report.steps
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C, or a batch system's SIGTERM, into a flag, so that a chunk ends cleanly.
-
-    A second one acts at once.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    told = False
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
-
-    def note(number: int, frame: object) -> None:
-        nonlocal told
-        told = True
-        restore()
-
-    for number in usual:
-        signal.signal(number, note)
-    try:
-        yield lambda: told
-    finally:
-        restore()
+    return None if limit is None else limit - course.report.steps

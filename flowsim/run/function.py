@@ -48,6 +48,7 @@ def flow(
     output: str | PathLike[str] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    checkpoint_every: float | None = None,
     progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
     **keys: Any,
@@ -72,7 +73,7 @@ def flow(
     scenario = asked(
         apply, params, x, y, loss, until, observe or {}, test, units, degree, seed, {"title": title, **keys}
     )
-    return simulate(scenario, output, overwrite, resume, progress, warn)
+    return simulate(scenario, output, overwrite, resume, progress, warn, checkpoint_every)
 
 
 def asked(

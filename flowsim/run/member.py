@@ -12,16 +12,17 @@ import xarray as xr
 
 from ..arrays import Booleans
 from ..observe import Recorder, Trajectory
-from ..problem import Problem
+from ..problem import Problem, redrawn
 from ..results import layout
 from ..results.gathered import Outcome
 from ..scenario import Scenario
-from ..solve import Integrator, Report, going_on, make
+from ..solve import Integrator, Report, Snapshot, going_on, make
 from ..solve.compiling import Clock
-from ..solve.integrator import COUNTS, Flying
+from ..solve.course import Course
+from ..solve.integrator import COUNTS
 from ..solve.rest import Rest
 from ..solve.schedule import Schedule
-from ..solve.status import Status, judge
+from ..solve.status import Status
 from . import checkpoint
 from .checkpoint import Begun
 from .drive import Run, drive
@@ -70,15 +71,16 @@ class Member:
         self.recorder.restore(kept, drop_last=self.run.loose)
         self.run.loose = False
 
-    def drive(
-        self, progress: Callable[[Report], None], save: Callable[[], None], stopped: Callable[[], bool]
-    ) -> Status:
-        """Go through all stages that are left, or until one of them cannot be finished; how the last one of them ended."""
+    def drive(self, progress: Callable[[Report], None], save: Callable[[], None], stopped: Booleans) -> Status:
+        """Go through all stages that are left, or until one of them cannot be finished; how the last one of them ended.
+
+        progress, save, stopped: as for :func:`flowsim.run.drive.drive`.
+        """
         if self.prepared.scenario.stage and self.begun.start is None:
             self.begun = self._begin(0, 0.0, dict.fromkeys(ADDED, 0), 1)
         while True:
             index = self.begun.stage
-            status = drive(self.integrator, self.parts[index], self.run, self.recorder, progress, save, stopped)
+            status = drive(self.parts[index], self.run, self.recorder, progress, save, stopped)
             self.loose = self.run.loose
             if self.prepared.scenario.stage:
                 name = self.prepared.scenario.stage[index].name
@@ -86,21 +88,6 @@ class Member:
             if status.exit_code or index + 1 == len(self.parts):
                 return status
             self._next(index + 1)
-
-    def go_through(self, stopped: Booleans) -> Status:
-        """As one of several, which have no stages: go from time 0 through instants that are fixed beforehand, without
-        coming back to the host in between where the engine has a loop of its own. stopped: as for :class:`Flying`."""
-        if not isinstance(self.integrator, Flying):
-            return self.drive(lambda report: None, lambda: None, lambda: bool(stopped[0]))
-        scenario, instants = self.parts[0], Schedule.of(self._whole[0], math.nan).instants
-        flown = self.integrator.fly(np.array(instants), scenario.flow.until.steps, stopped)
-        self.recorder.keep_all(flown.snapshot, flown.numerics)
-        self.loose = bool(flown.snapshot.time[-1] != flown.last.time)
-        if self.loose:
-            self.recorder.keep(flown.last, flown.report)
-        status = judge(scenario, flown.report, self._clock.seconds, bool(stopped[0]))
-        assert status is not None, "a member has ended for no reason"
-        return status
 
     def outcome(self, status: Status) -> Outcome:
         """How it ended, and what integrated it."""
@@ -114,6 +101,9 @@ class Member:
         if scenario.stage:
             known["stage"] = np.array(self._stage_names(len(trajectory.time)))
         groups = layout.groups(scenario, problem, trajectory, known)
+        anew = {stage.name: redrawn(part, problem) for stage, part in zip(scenario.stage, self.parts, strict=False)}
+        if drawn := {name: arrays for name, arrays in anew.items() if arrays}:
+            groups["/redrawn"] = layout.redrawn(drawn)
         if self.report.loss_clock_from is not None:
             groups["/"].attrs["loss_clock_from"] = self.report.loss_clock_from
         return groups
@@ -129,12 +119,12 @@ class Member:
 
     def save(self) -> xr.Dataset:
         """What a checkpoint holds of it, where it is driven."""
-        return checkpoint.save(self.run, self.integrator, self.begun)
+        return checkpoint.save(self.run, self.begun)
 
     @property
     def report(self) -> Report:
         """Of the stage under way."""
-        return self.integrator.report(self.run.carry)
+        return self.run.course.report
 
     def _stage_names(self, instants: int) -> list[str]:
         now = self.prepared.scenario.stage[self.begun.stage].name
@@ -149,7 +139,7 @@ class Member:
         self.run = self._first_run()
 
     def _begin(self, index: int, time: float, counts: dict[str, int], instants: int) -> Begun:
-        return Begun(index, time, counts, instants, self.integrator.now(self.run.carry))
+        return Begun(index, time, counts, instants, self.integrator.now(self.run.course.carry))
 
     def _make(self, begun: Begun) -> None:
         """Integrator and recorder of a stage."""
@@ -159,10 +149,18 @@ class Member:
         reduced = prepared.reduced
         if begun.stage > 0:
             assert begun.start is not None, "a later stage begins where the one before ended"
-            reduced = going_on(reduced, begun.start)
+            reduced = going_on(reduced, self._anew(begun.start))
         self.integrator: Integrator = make(part, reduced, plan)
         whole = self._whole[begun.stage]
         self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, begun.counts)
+
+    def _anew(self, start: Snapshot) -> Snapshot:
+        """The same with the arrays that the stage under way draws anew."""
+        drawn, network = redrawn(self.parts[self.begun.stage], self.prepared.problem), self.prepared.problem.network
+        if network is None or not drawn:
+            return start
+        pairs = zip(network.leaves, start.leaves, strict=True)
+        return replace(start, leaves=tuple(drawn.get(leaf.name, array) for leaf, array in pairs))
 
     def _first_run(self) -> Run:
         """The stage from its beginning."""
@@ -170,4 +168,4 @@ class Member:
         first_step = self.integrator.report(carry).step_size
         schedule = Schedule.of(self._whole[index], first_step, self.prepared.plans[index].reading)
         rest = Rest.of(self.parts[index], self.prepared.reduced, first_step)
-        return Run(carry, schedule, self._clock, rest=rest)
+        return Run(Course(self.integrator, carry, schedule), self._clock, rest=rest)

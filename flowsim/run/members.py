@@ -13,23 +13,21 @@ from queue import Empty, SimpleQueue
 import numpy as np
 import xarray as xr
 
+from ..arrays import Booleans
 from ..errors import FlowsimError
-from ..results import open
+from ..results import in_memory, open
 from ..results.gathered import NOT_RUN, Gathered, Outcome
 from ..solve import Plan, Report
 from ..solve.compiling import Clock
 from ..solve.status import Status
 from ..threads import cores, one_blas_thread
 from . import checkpoint
-from .drive import interrupts
 from .member import Member
 from .prepare import Prepared
 from .progress import Standing
 
 #: Wall seconds between two looks at Ctrl-C and at the clock.
 POLL_SECONDS = 0.1
-#: There are no more threads than keep the states that are under way within so many bytes.
-FLIGHT_BYTES = 2**30
 #: A cause names at most so many seeds.
 NAMED_SEEDS = 10
 #: What to do about members that a budget has stopped; others have a remedy of their own.
@@ -57,10 +55,15 @@ class Members:
             else Member(first, self.scenario, self.clock)
         )
 
-    def resume(self, output: str | PathLike[str]) -> None:
-        """Take over what an unfinished run of the same scenario has left."""
+    def resume(self, output: str | PathLike[str]) -> tuple[Status, xr.DataTree] | None:
+        """Take over what an unfinished run of the same scenario has left.
+
+        Returns how the flow ended, and the result so far, where only the evaluation is not done.
+        """
         with open(output) as tree:
             checkpoint.check_same(tree, self.scenario, self.first.problem, str(output))
+            if (status := checkpoint.flown(tree)) is not None:
+                return status, in_memory(tree)
             self.clock.before = checkpoint.seconds_of(tree)
             if isinstance(self.kept, Member):
                 self.kept.resume(tree)
@@ -68,22 +71,17 @@ class Members:
                 self.outcomes = self.kept.resume(tree)
             earlier = str(tree.attrs["warnings"]).splitlines()
         self.warnings += [warning for warning in earlier if warning not in self.warnings]
+        return None
 
-    def run(self, tell: Tell | None, save: Callable[[], None]) -> Status:
+    def run(self, tell: Tell | None, save: Callable[[], None], interrupted: Booleans) -> Status:
         """Run all members that are not done, and say how they have ended together.
 
-        Now and then tell is called with how far they are, and save where a checkpoint can be made.
+        Now and then tell is called with how far they are, and save where a checkpoint can be made; interrupted (1,),
+        set, ends them.
         """
-        with interrupts() as interrupted:
-            if isinstance(self.kept, Gathered):
-                return self._run_side_by_side(self.kept, interrupted, tell, save)
-            return self._run_alone(self.kept, interrupted, tell, save)
-
-    @property
-    def standing(self) -> Standing:
-        """How far the only member of a run is."""
-        assert isinstance(self.kept, Member), "several members are at different places"
-        return self.kept.standing(self.kept.report)
+        if isinstance(self.kept, Gathered):
+            return self._run_side_by_side(self.kept, interrupted, tell, save)
+        return self._run_alone(self.kept, interrupted, tell, save)
 
     @property
     def plan(self) -> Plan:
@@ -112,9 +110,7 @@ class Members:
         state = self.kept.save() if isinstance(self.kept, Member) else xr.Dataset()
         return state.assign_attrs(seconds=self.clock.seconds)
 
-    def _run_alone(
-        self, member: Member, interrupted: Callable[[], bool], tell: Tell | None, save: Callable[[], None]
-    ) -> Status:
+    def _run_alone(self, member: Member, interrupted: Booleans, tell: Tell | None, save: Callable[[], None]) -> Status:
         """In this thread, so that the member can be saved while it is under way."""
 
         def look(report: Report) -> None:
@@ -127,11 +123,11 @@ class Members:
         return self.outcomes[0].status
 
     def _run_side_by_side(
-        self, gathered: Gathered, interrupted: Callable[[], bool], tell: Tell | None, save: Callable[[], None]
+        self, gathered: Gathered, interrupted: Booleans, tell: Tell | None, save: Callable[[], None]
     ) -> Status:
         """In threads of their own, each of which prepares, runs and observes one member at a time."""
         waiting = [index for index, outcome in enumerate(self.outcomes) if outcome.status.exit_code]
-        left, threads, cut = len(waiting), _threads(self.first, len(gathered.trajectory.time)), ""
+        left, threads, cut = len(waiting), _threads(self.first), ""
         landed: SimpleQueue[Future[Outcome]] = SimpleQueue()
         self.clock.start()
         with one_blas_thread() if threads > 1 else nullcontext(), ThreadPoolExecutor(threads) as pool:
@@ -144,7 +140,7 @@ class Members:
                         flight = landed.get(timeout=POLL_SECONDS)
                         self.outcomes[flights[flight]] = flight.result()
                         left -= 1
-                    cut = cut or self._cut(interrupted())
+                    cut = cut or self._cut(bool(interrupted[0]))
                     self.stopped[0] = bool(cut)
                     if tell is not None:
                         tell(Standing(len(self.outcomes), len(self.outcomes) - left, min(left, threads)))
@@ -163,7 +159,7 @@ class Members:
         except FlowsimError as error:
             return Outcome(Status("refused", str(error), "the other members are not concerned", 3))
         member = Member(prepared, self.scenario, self.clock)
-        status = member.go_through(self.stopped)
+        status = member.drive(lambda report: None, lambda: None, self.stopped)
         gathered.put(index, prepared.setting, member.trajectory(complete=False), member.loose)
         return member.outcome(status)
 
@@ -182,12 +178,9 @@ class Members:
                 self._warn(warning)
 
 
-def _threads(first: Prepared, instants: int) -> int:
+def _threads(first: Prepared) -> int:
     """How many members may run at once. JAX has threads of its own."""
-    if first.plan.engine == "diffrax" or not first.problem.compiled:
-        return 1
-    flight = 8 * instants * first.reduced.direction.size
-    return max(min(cores(), FLIGHT_BYTES // flight), 1)
+    return 1 if first.plan.engine == "diffrax" or not first.problem.compiled else cores()
 
 
 def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> Status:

@@ -3,41 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..scenario import Scenario
+from ..problem.work import Part, Work
 from ..solve import Integrator, make
 from ..threads import blas_threads, cores
+from .cost import evaluate_times, evaluations, flow_times
 from .prepare import Prepared
 
-#: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
-EVALUATIONS = 1500
-#: What an evaluation takes beside its matrix products, in seconds.
-BESIDE = 2e-5
 #: How fast the products are is measured with so many operations, so often.
 MEASURED, LOOKS = 50_000_000, 3
 
 
 class Outlook(NamedTuple):
-    """In seconds: compiling, 0 where all code is there, and then the run. programs: what has to be compiled. evaluations:
-    those that the run is reckoned with."""
+    """In seconds: compiling, 0 where all code is there, then the stages by name, then what [evaluate] asks for by key.
+    programs: what has to be compiled. evaluations: those that the run is reckoned with. work: that of a member."""
 
     programs: tuple[str, ...]
     compiling: float
-    running: float
+    stages: dict[str, float]
+    evaluating: dict[str, float]
     evaluations: float
+    work: Work
+
+    @property
+    def running(self) -> float:
+        return sum(self.stages.values())
 
 
 def outlook(prepared: Prepared) -> Outlook:
     """Of the order of what a run will take on this machine."""
     waits = {integrator.program: integrator.to_compile() for integrator in integrators(prepared)}
     missing = {name: seconds for name, seconds in waits.items() if seconds}
-    scenario, count = prepared.scenario, evaluations(prepared.scenario.members[0])
-    rounds = -(-len(scenario.members) // cores())
-    return Outlook(tuple(missing), sum(missing.values()), rounds * count * _seconds(prepared), count)
+    member, work = prepared.scenario.members[0], Work.of(prepared.reduced)
+    measured = replace(work, speed=_speed(prepared)) if prepared.reduced.direction.size else work
+    rounds = -(-len(prepared.scenario.members) // cores())
+    stages = _summed(flow_times(member, measured), rounds)
+    evaluating = _summed(evaluate_times(member, work), rounds)
+    return Outlook(tuple(missing), sum(missing.values()), stages, evaluating, evaluations(member), work)
+
+
+def _summed(parts: Iterable[Part], rounds: int) -> dict[str, float]:
+    """name -> seconds of its parts, so often"""
+    found: dict[str, float] = {}
+    for part in parts:
+        found[part.name] = found.get(part.name, 0.0) + rounds * part.seconds
+    return found
 
 
 def integrators(prepared: Prepared) -> Iterator[Integrator]:
@@ -46,23 +61,10 @@ def integrators(prepared: Prepared) -> Iterator[Integrator]:
         yield make(part, prepared.reduced, plan)
 
 
-def evaluations(scenario: Scenario) -> float:
-    """Of all stages: of descent as many as there are iterations at most, of a flow as many as most flows take."""
-    flows = [part.flow for part in scenario.stages]
-    return sum(
-        flow.until.steps or (flow.until.time / flow.step if flow.until.time else EVALUATIONS)
-        if flow.step
-        else EVALUATIONS
-        for flow in flows
-    )
-
-
-def _seconds(prepared: Prepared) -> float:
-    """Of an evaluation: its two matrix products are tried, with as many samples as is quick. Ordinary networks, whose
-    functions may hold anything, are reckoned by what is beside the products."""
+def _speed(prepared: Prepared) -> float:
+    """Operations in a second of a network with neurons: its two matrix products are tried, with as many samples as is
+    quick."""
     inputs, direction = prepared.reduced.inputs, prepared.reduced.direction
-    if not direction.size:
-        return BESIDE
     rows = max(min(len(inputs), MEASURED // (4 * direction.size)), 1)
     few, found = inputs[:rows], np.inf
     with blas_threads(prepared.reduced.operations):
@@ -70,4 +72,4 @@ def _seconds(prepared: Prepared) -> float:
             begun = time.perf_counter()
             (few @ direction.T).T @ few
             found = min(found, time.perf_counter() - begun)
-    return found * prepared.reduced.operations / (4 * rows * direction.size) + BESIDE
+    return float(4 * rows * direction.size / found)

@@ -9,6 +9,7 @@ from ..observe import Selection, Setting, kkt
 from ..problem import Problem, Reduced, build, reduce
 from ..scenario import Scenario
 from ..solve import Plan, choose
+from .cost import check_cost
 
 
 class Prepared:
@@ -42,6 +43,8 @@ class Prepared:
         self.plan: Plan = _joined(member, self.plans)
         self.setting = Setting(self.reduced, member.observe, follows_sliding=self.plan.follows_sliding)
         self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting, also)
+        if sibling is None:
+            check_cost(scenario, self.reduced, self.selection.bytes)
 
 
 def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:

@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 from types import TracebackType
@@ -14,6 +14,7 @@ from typing import Self
 
 from tqdm import tqdm
 
+from ..markup import visible
 from ..scenario import Scenario
 from ..scenario.flow import Until
 from ..solve import Report
@@ -41,7 +42,7 @@ class Standing:
     """How far a run is. members: how many there are; ended, running: how many of them have ended, and run at this moment.
 
     Of a run with a single member also report: where its solver stands; log_loss, phase: log of the loss, and the phase, at
-    the latest kept instant; or, after the run, what is evaluated as `phase`.
+    the latest kept instant; or, after the flow, what is evaluated as `phase` alone.
     """
 
     members: int
@@ -76,7 +77,8 @@ class ProgressBar:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._inside.close()
-        self._bar.close()
+        with suppress(OSError):
+            self._bar.close()
 
     @contextmanager
     def compiling(self, expected: float, once: bool) -> Iterator[None]:
@@ -91,7 +93,8 @@ class ProgressBar:
 
         def tick() -> None:
             while not done.wait(CLOCK_SECONDS):
-                self._bar.refresh()
+                with suppress(OSError):
+                    self._bar.refresh()
 
         self._draw("compiling", text, 0.0)
         clock = Thread(target=tick, daemon=True)
@@ -105,7 +108,8 @@ class ProgressBar:
 
     def say(self, message: str) -> None:
         """A line above the bar."""
-        self._bar.write(message, file=sys.stderr)
+        with suppress(OSError):  # a terminal may go away, or be a full disk
+            self._bar.write(visible(message), file=sys.stderr)
 
     def _draw(self, description: str, text: str, done: float) -> None:
         """A bar that never goes back; done: the fraction."""
@@ -114,10 +118,14 @@ class ProgressBar:
         self._bar.set_description_str(description, refresh=False)
         self._bar.unit = text
         self._bar.n = min(max(done, self._bar.n), 1.0)
-        self._bar.refresh()
+        with suppress(OSError):
+            self._bar.refresh()
 
     def show(self, standing: Standing) -> None:
         report, log_loss = standing.report, standing.log_loss
+        if report is None and standing.phase:
+            self._draw(standing.phase, "after the flow", 1.0)
+            return
         if report is None:
             text = f"{standing.ended} of {standing.members} members, {standing.running} running"
             self._draw("ensemble", text, standing.ended / standing.members)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import time as wall
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import ExitStack
 from os import PathLike
+from pathlib import Path
 
 import xarray as xr
 
+from ..durable import claimed
 from ..errors import UsageError
 from ..evaluate import phases
-from ..results import attributes, check_writable, layout, status_attributes, write
+from ..results import attributes, layout, status_attributes
 from ..scenario import Scenario
+from ..signals import Ending, endings
 from ..solve.compiling import warning
-from ..solve.status import RUNNING, Status
+from ..solve.status import EVALUATING, RUNNING, Status, interrupted
 from ..threads import blas_threads
+from . import checkpoint
+from .cost import check_disk
 from .members import Members, Tell
+from .output import Output
 from .prepare import Prepared
-from .progress import ProgressBar, in_notebook
+from .progress import ProgressBar, Standing, in_notebook
 
-#: Wall seconds between two checkpoints: what a kill without warning can cost.
-CHECKPOINT_SECONDS = 300.0
 Warn = Callable[[str], None]
 
 
@@ -32,43 +35,50 @@ def simulate(
     resume: bool,
     progress: bool | Tell | None,
     warn: Warn,
+    checkpoint_every: float | None,
 ) -> xr.DataTree:
     """What :func:`flowsim.run` does."""
     if resume and output is None:
         raise UsageError("resume needs the file to go on from, as output")
-    if output is not None:
-        check_writable(output, overwrite or resume)
-    if progress is True or (progress is None and in_notebook()):
-        with ProgressBar(asked) as bar:
-            return _run(asked, output, resume, bar.listener, warn)
-    return _run(asked, output, resume, progress or None, warn)
+    if checkpoint_every is not None and not checkpoint_every >= 0:
+        raise UsageError(f"checkpoint_every is {checkpoint_every}; it is a number of seconds, 0 or more")
+    with ExitStack() as inside:
+        ending = inside.enter_context(endings())
+        if output is not None:
+            inside.enter_context(claimed(output, overwrite or resume))
+        tell = progress or None
+        if progress is True or (progress is None and in_notebook()):
+            tell = inside.enter_context(ProgressBar(asked)).listener
+        assert not isinstance(tell, bool), "a bar is told"
+        prepared = Prepared(asked)
+        if output is not None:
+            check_disk(prepared.selection.bytes, Path(output).absolute().parent, "this run", "keep fewer observe.times")
+        left = output if resume else None
+        return _run(prepared, left, Output(output, checkpoint_every, warn), tell, warn, ending)
 
 
 def _run(
-    asked: Scenario, output: str | PathLike[str] | None, resume: bool, tell: Tell | None, warn: Warn
+    prepared: Prepared, left: str | PathLike[str] | None, output: Output, tell: Tell | None, warn: Warn, ending: Ending
 ) -> xr.DataTree:
-    """Prepare, take over what the file has, run all members, lay out and write what they give, evaluate it."""
-    prepared = Prepared(asked)
+    """Take over what a file has, run all members, lay out what they give, evaluate it, and write it. left: that file."""
     for reason in prepared.plan.warnings:
         warn(reason)
     with blas_threads(prepared.reduced.operations), warning(warn):
-        members, written = Members(prepared, warn), wall.monotonic()
-        if resume and output is not None:
-            members.resume(output)
+        members = Members(prepared, warn)
+        before = members.resume(left) if left is not None else None
+        if before is None:
 
-        def save() -> None:
-            nonlocal written
-            if output is not None and wall.monotonic() - written >= CHECKPOINT_SECONDS:
-                write(_result(members, RUNNING), output)
-                written = wall.monotonic()
+            def save() -> None:
+                output.checkpoint_if_due(lambda: _result(members, RUNNING))
 
-        status = members.run(tell, save)
-        tree = _result(members, status)
-        if output is not None:
-            write(tree, output)
-        if status.exit_code or not prepared.scenario.evaluate.anything:
-            return tree
-        return _evaluated(tree, members, output, tell)
+            status = members.run(tell, save, ending.flag)
+            tree = _result(members, status)
+        else:
+            status, tree = before
+        if not status.exit_code and prepared.scenario.evaluate.anything:
+            tree = _evaluated(tree, status, prepared, output, tell, ending)
+        output.end(tree)
+        return tree
 
 
 def _result(members: Members, status: Status) -> xr.DataTree:
@@ -84,18 +94,36 @@ def _result(members: Members, status: Status) -> xr.DataTree:
 
 
 def _evaluated(
-    tree: xr.DataTree, members: Members, output: str | PathLike[str] | None, tell: Tell | None
+    tree: xr.DataTree, flown: Status, prepared: Prepared, output: Output, tell: Tell | None, ending: Ending
 ) -> xr.DataTree:
-    """The result with what [evaluate] asks for. It may take longer than the flow: whatever ends it early, the file has all
-    that came before."""
-    from ..evaluate.asked import evaluations
+    """The result with what [evaluate] asks for and it does not have. It may take longer than the flow: whatever ends it
+    early, the file has all that came before, and what it goes on from. flown: how the flow ended."""
+    from ..evaluate.asked import evaluations, wanted
 
     def say(what: str) -> None:
         if tell is not None:
-            tell(replace(members.standing, phase=what))
+            tell(Standing(len(prepared.scenario.seeds), 0, 1, phase=what))
 
-    for name, group in evaluations(members.scenario, members.first.setting, tree.to_dataset(), say):
+    tree = _ended(tree.assign({checkpoint.GROUP: xr.DataTree(checkpoint.after_flow(flown))}), EVALUATING)
+    missing = [name for name in wanted(prepared.scenario) if name not in tree.children]
+    found = evaluations(prepared.scenario, prepared.setting, tree.to_dataset(), say, missing)
+    for name in missing:
+        output.checkpoint(tree)
+        try:
+            with ending.at_once():
+                group = next(found)
+        except KeyboardInterrupt:
+            if not ending.asked:
+                raise
+            return _ended(tree, interrupted(f"in the evaluation ({name}); the flow {flown.cause}"))
         tree = tree.assign({name: xr.DataTree(group)})
-        if output is not None:
-            write(tree, output)
+    return _ended(tree.drop_nodes(checkpoint.GROUP), flown)
+
+
+def _ended(tree: xr.DataTree, status: Status) -> xr.DataTree:
+    """The same result with another status."""
+    told = status_attributes(status)
+    tree = tree.copy()
+    tree.attrs |= {name: value for name, value in told.items() if name in tree.attrs}
+    tree["numerics"].attrs |= told
     return tree

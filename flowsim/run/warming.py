@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from threading import Thread
 from typing import Any
 
 from ..scenario import Scenario, loads
@@ -60,11 +64,31 @@ def tiny(name: str) -> Scenario:
 
 def warm(names: Iterable[str], told: Callable[[str, float], None]) -> None:
     """Compile these kernels, as many at a time as there are cores; told of each when it is there, with the seconds that
-    compiling took, 0 where it was there before."""
-    with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_compile, name): name for name in names}
-        for future in as_completed(waiting):
-            told(waiting[future], future.result())
+    compiling took, 0 where it was there before. What interrupts this ends the compiling, too; what is there stays."""
+    others = multiprocessing.active_children()
+    with ProcessPoolExecutor(cores(), mp_context=get_context("spawn"), initializer=_depend) as pool:
+        try:
+            waiting = {pool.submit(_compile, name): name for name in names}
+            for future in as_completed(waiting):
+                told(waiting[future], future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - set(others):
+                process.kill()
+            raise
+
+
+def _depend() -> None:
+    """Leave Ctrl-C to the process that has started this one, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "somebody has started this process"
+
+    def end() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=end, daemon=True).start()
 
 
 def _compile(name: str) -> float:

@@ -13,8 +13,9 @@ from ..errors import Issue, ScenarioError
 from ..kinds.names import nearest
 from ..kinds.section import Section, written
 from .explain import Problem, problems_in, section_of, variants_at, words
+from .places import KeyPath
 from .scenario import Scenario, valid
-from .source import KeyPath, path_of
+from .source import path_of
 
 LEADS_NOWHERE = "leads nowhere: a part of it is not a table, or an array without that element"
 
@@ -31,7 +32,8 @@ class Changes:
     def paths(self) -> dict[KeyPath, Any]:
         """Key path -> its plain value, None for what is to be unset. Raises ScenarioError where TOML has no such value."""
         given = {key: toml_value(key, value, self.by) for key, value in self.values.items()}
-        return {path_of(key): value for key, value in {**given, **dict.fromkeys(self.unset)}.items()}
+        # what names nothing is the key "", which no table has
+        return {path_of(key) or ("",): value for key, value in {**given, **dict.fromkeys(self.unset)}.items()}
 
     @property
     def places(self) -> dict[KeyPath, str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..kinds.names import NameOf
-from ..kinds.section import Broken, Count, NonNegative, Section, as_tuple, refuse
+from ..kinds.section import Broken, Count, NonNegative, Positive, Section, as_tuple, refuse
 from ..kinds.sorts import CLAIMS
 
 Name = Annotated[str, NameOf(CLAIMS)]
@@ -56,11 +56,53 @@ class Robustness(Section):
         return self
 
     def _broken(self) -> Iterator[Broken]:
-        for index, (radius, before) in enumerate(zip(self.radii[1:], self.radii, strict=False), start=1):
-            if radius <= before:
-                yield Broken(f"radii[{index}]", f"{radius:g} is not above {before:g}; radii are in increasing order")
+        yield from _unordered(self.radii)
         for key, names in (("attacks", self.attacks), ("compare", self.compare)):
             yield from _twice(key, names)
+
+
+class Features(Section):
+    """What hidden layers have learned, at the start and at the end of each stage: inputs that excite their units; and at
+    every instant whose weights are kept, how many units are active."""
+
+    layers: Annotated[tuple[str, ...], as_tuple] = Field((), description="hidden layers to excite; all unless named")
+    units: Count = Field(4, description="units of each layer, of images channels, the first ones")
+    starts: Count = Field(3, description="random inputs that gradient ascent starts from")
+    steps: Count = Field(200, description="steps of gradient ascent")
+    samples: Count = Field(200, description="training samples whose active units are counted, at most")
+
+
+class Density(Section):
+    """How many features inputs, and perturbations of a radius, are made of, at the start and at the end of each stage."""
+
+    radius: Positive = Field(description="size of the perturbations, in l2")
+    attack: Literal["fgm", "pgd"] = Field("fgm", description="what finds them")
+    penalties: Annotated[tuple[Positive, ...], Field(min_length=1), as_tuple] = Field(
+        (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), description="weights of |y|_1 beside |W y - x|^2, x of norm 1"
+    )
+    samples: Count = Field(10, description="samples, at most: held-out ones, of data.test, where there are some")
+    steps: Count = Field(50, description="steps of pgd")
+
+
+class Smoothing(Section):
+    """Randomised smoothing (Cohen et al. 2019): the class that most noisy copies of a sample are given, and the radius
+    within which no perturbation changes that, proven up to the confidence."""
+
+    noise: Positive = Field(description="standard deviation of the Gaussian noise in each feature")
+    radii: Annotated[tuple[NonNegative, ...], Field(min_length=1), as_tuple] = Field(
+        description="sizes of perturbations in l2, in increasing order"
+    )
+    samples: Count = Field(200, description="samples that are looked at, at most; which ones, as for robustness")
+    draws: Count = Field(1000, description="noisy copies that bound the probability of a sample's class")
+    select: Count = Field(100, description="noisy copies by whose majority that class is chosen before")
+    confidence: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.999, description="probability with which the radius of a sample holds"
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Smoothing:
+        refuse(_unordered(self.radii))
+        return self
 
 
 class Evaluate(Section):
@@ -68,8 +110,12 @@ class Evaluate(Section):
         (), description="theorems to hold the run against; a paper's name stands for all of its claims that apply"
     )
     robustness: Robustness | None = Field(None, description="robust accuracy against radius, under attacks")
+    smoothing: Smoothing | None = Field(
+        None, description="accuracy of the majority over noisy copies, and within which radius it is certain"
+    )
     distance: Distance | None = Field(None, description="the distance to an ideal classifier, up to scale")
-
+    features: Features | None = Field(None, description="active units of hidden layers, and inputs that excite them")
+    density: Density | None = Field(None, description="how many features inputs and perturbations are made of")
     limit: bool = Field(
         False,
         description="find the KKT point that the flow ends at, from where it stopped, and write it as the group limit",
@@ -84,6 +130,12 @@ class Evaluate(Section):
     def _rules(self) -> Evaluate:
         refuse(_twice("claims", self.claims))
         return self
+
+
+def _unordered(radii: tuple[float, ...]) -> Iterator[Broken]:
+    for index, (radius, before) in enumerate(zip(radii[1:], radii, strict=False), start=1):
+        if radius <= before:
+            yield Broken(f"radii[{index}]", f"{radius:g} is not above {before:g}; radii are in increasing order")
 
 
 def _twice(key: str, names: tuple[str, ...]) -> Iterator[Broken]:

@@ -15,8 +15,10 @@ from ..kinds.section import Section
 from ..kinds.unions import SORTS
 from .files import missing_files
 from .flow import Until
+from .places import KeyPath
+from .reading import strange
 from .scenario import Scenario
-from .source import KeyPath, Source, path_of
+from .source import Source, path_of
 
 
 class Problem(NamedTuple):
@@ -48,8 +50,9 @@ def _all_problems(raw: dict[str, Any], source: Source, files: bool) -> list[Prob
     So wrong keys are taken out and the rest is validated again, until it is valid. What rests on a key that was taken out,
     or on one that was misspelt, is not reported.
     """
-    found: list[Problem] = []
-    suspects: set[KeyPath] = set()
+    found = [Problem(path, message) for path, message in strange(raw)]
+    suspects = {problem.path for problem in found}
+    raw = _without(raw, suspects)
     while True:
         try:
             scenario = Scenario.model_validate(raw)

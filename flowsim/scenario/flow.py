@@ -91,6 +91,9 @@ class Attack(Section):
     norm: Literal["l2", "linf"] = Field("l2", description="what perturbations are measured in")
     radius: NonNegative = Field(description="size of the largest perturbation")
     steps: Count | None = Field(None, description="steps of pgd, each 2.5 radius/steps long; 10 unless given")
+    warmup: Count | None = Field(
+        None, description="iterations in which the radius rises from 0; of descent of networks without neurons"
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Attack:
@@ -101,6 +104,15 @@ class Attack(Section):
     @property
     def iterations(self) -> int:
         return 1 if self.kind == "fgm" else self.steps or 10
+
+
+class Noise(Section):
+    """Gaussian noise on the samples that a stage trains on, drawn anew for every gradient, as randomised smoothing takes it
+    (Cohen et al. 2019). An attacker moves a sample to where the mean probability of its noisy copies falls (Salman et al.
+    2019)."""
+
+    deviation: Positive = Field(description="standard deviation in each feature")
+    draws: Count = Field(1, description="noisy copies of each sample that a gradient sees")
 
 
 class Schedule(Section):
@@ -177,7 +189,8 @@ class Flow(Section):
     rates: dict[str, NonNegative] | None = Field(
         None,
         description="name of a trained array -> its learning rate, which multiplies its velocity or its steps: 0 freezes "
-        "it, and arrays that are not named have 1; of networks that are functions of a tree of arrays",
+        "it, and arrays that are not named have 1; * in a name stands for any letters; of networks that are functions of a "
+        "tree of arrays",
     )
     reduce: bool = Field(
         True, description="integrate in the span of the data where that is smaller; the answer is the same"
@@ -204,12 +217,15 @@ class Flow(Section):
         at or past the time asked for, whichever is earlier."""
         if not (isinstance(raw, dict) and raw.get("method") in DESCENTS):
             return raw
-        step, iterations, until = raw.get("step"), raw.get("iterations"), raw.get("until", {})
+        step: Any = raw.get("step")
+        iterations, until = raw.get("iterations"), raw.get("until", {})
         time = until.get("time") if isinstance(until, dict) else None
         if not (_positive(step) and (iterations is None or _positive(iterations)) and isinstance(until, dict)):
             return raw
         if not (time is None or _positive(time)):
             return raw
+        if step is None or _overflows(step, iterations, time):
+            return raw  # refused below
         ends = [iterations] if iterations is not None else []
         ends += [max(math.ceil(time / step - AT_ITERATION), 1)] if time is not None else []
         return {**raw, "until": {**until, "time": step * min(ends)}} if ends else raw
@@ -236,6 +252,9 @@ class Flow(Section):
             yield Broken("batch", f"required with {descent}", ("method",))
         if self.method == "gradient_descent" and self.batch is not None:
             yield Broken("batch", 'only with method = "sgd"', ("method",))
+        if self.step is not None and _overflows(self.step, self.iterations, self.until.time):
+            size = "large" if self.step > 1 else "small"
+            yield Broken("step", f"too {size}: no float is iterations x step, or time / step", ("iterations", "until"))
         yield from self._broken_optimizer()
         if self.method != "sgd" and self.fresh:
             yield Broken("fresh", 'only with method = "sgd"', ("method",))
@@ -284,6 +303,14 @@ class Stage(Flow):
 
     name: Annotated[str, Field(min_length=1)] = Field(description="what results and plots call it")
     attack: Attack | None = Field(None, description="who moves the samples; nobody unless given")
+    redraw: Annotated[tuple[str, ...], as_tuple] = Field(
+        (),
+        description="names of arrays that [init] draws anew when the stage begins, from a stream of the stage's own; * "
+        "stands for any letters; of networks that are functions of a tree of arrays and have no neurons",
+    )
+    noise: Noise | None = Field(
+        None, description="noise on the samples, in descent of networks without neurons; none unless given"
+    )
 
 
 def _follow_stops() -> None:
@@ -292,6 +319,11 @@ def _follow_stops() -> None:
 
 
 STOPS.watch(_follow_stops)
+
+
+def _overflows(step: float, iterations: int | None, time: float | None) -> bool:
+    """Whether the time of so many iterations, or the iterations of such a time, are beyond all floats."""
+    return not (math.isfinite(step * (iterations or 1)) and math.isfinite((time or 1) / step))
 
 
 def _positive(value: Any) -> bool:

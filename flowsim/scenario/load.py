@@ -12,12 +12,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError, UsageError
-from . import toml
-from .changes import Changes, assign, remove
+from .changes import Changes
+from .edit import edited
 from .explain import explain
 from .files import missing_files
+from .places import locate
+from .reading import check_bounds, parsed, strange, text_of
 from .scenario import Scenario, valid
-from .source import KeyPath, Source, locate
+from .source import Source
 
 
 def load(
@@ -62,21 +64,11 @@ def as_scenario(source: ScenarioLike) -> Scenario:
 def load_changed(path: str | PathLike[str], changes: Changes) -> Scenario:
     """A scenario file with changes."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ScenarioError([Issue("", "no such file", str(file))]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a UTF-8 text file"
-        raise ScenarioError([Issue("", f"cannot be read: {reason}", str(file))]) from None
-    return _loads(text, str(file), file.parent, changes)
+    return _loads(text_of(file), str(file), file.parent, changes)
 
 
 def _loads(text: str, name: str, folder: Path, changes: Changes, files: bool = True) -> Scenario:
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([_syntax_issue(error, name, text)]) from None
+    values = parsed(text, name)
     return read_changed(values, Source(text, name, folder, locate(text)), changes, files)
 
 
@@ -91,9 +83,11 @@ def read(values: Mapping[str, Any], source: Source, files: bool = True) -> Scena
     Raises ScenarioError with every problem found, placed by the source.
     """
     values = dict(values)
+    complete = not any(strange(values))
     try:
-        scenario = valid(values)
-        complete = not (files and any(missing_files(scenario, source)))
+        if complete:
+            scenario = valid(values)
+            complete = not (files and any(missing_files(scenario, source)))
     except ValidationError:
         complete = False
     if not complete:
@@ -108,38 +102,8 @@ def read_changed(values: Mapping[str, Any], source: Source, changes: Changes, fi
     if not paths:
         return read(values, source, files)
     after = changes.apply(values)
-    text = _edited(source.text, paths, after) if source.text else ""
+    text = edited(source.text, after) if source.text else ""
     return read(after, replace(source, text=text, changed={**source.changed, **changes.places}), files)
-
-
-def _edited(text: str, paths: Mapping[KeyPath, Any], after: Mapping[str, Any]) -> str:
-    """The text with its values changed to those after, its comments kept where that is possible."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    document = tomlkit.parse(text)
-    try:
-        for path, value in paths.items():
-            if value is not None:
-                assign(document, path, value, tomlkit.table)
-        for path in _surplus(tomllib.loads(tomlkit.dumps(document)), after):
-            remove(document, path)
-        edited = tomlkit.dumps(document)
-        kept = tomllib.loads(edited) == after
-    except (TOMLKitError, ValueError, LookupError, TypeError):
-        kept = False
-    return edited if kept else toml.dumps(after)  # tomlkit cannot insert everywhere
-
-
-def _surplus(values: Any, wanted: Any, path: KeyPath = ()) -> list[KeyPath]:
-    """Paths of the keys that are not wanted."""
-    if isinstance(values, dict) and isinstance(wanted, dict):
-        gone = [(*path, key) for key in values if key not in wanted]
-        return gone + [inner for key in wanted for inner in _surplus(values.get(key), wanted[key], (*path, key))]
-    if isinstance(values, list) and isinstance(wanted, list):
-        pairs = enumerate(zip(values, wanted, strict=False))
-        return [inner for index, (value, other) in pairs for inner in _surplus(value, other, (*path, index))]
-    return []
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -147,16 +111,11 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not all(key.strip().split(".")):
         raise ScenarioError([Issue("", f"{text!r} is not of the form section.key=value", "--set")])
+    check_bounds(value, "--set")
     try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+        values = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
         return key.strip(), value.strip()
-
-
-def _syntax_issue(error: tomllib.TOMLDecodeError, name: str, text: str) -> Issue:
-    message = str(error)
-    what, _, where = message.rpartition(" (at ")
-    line = len(text.splitlines()) or 1
-    if where.startswith("line "):
-        line = int(where.removeprefix("line ").split(",")[0])
-    return Issue("", f"not valid TOML: {what or message}", f"{name or 'scenario'}:{line}")
+    if len(values) > 1:
+        raise ScenarioError([Issue(key.strip(), "takes one value, and this has more lines", "--set")])
+    return key.strip(), values["value"]

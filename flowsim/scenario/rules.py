@@ -52,6 +52,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
     yield from _broken_by_kind(scenario)
     yield from _broken_distance(scenario)
     yield from _broken_robustness(scenario)
+    yield from _broken_smoothing(scenario)
     yield from _broken_kkt(scenario)
     yield from _broken_clock(scenario)
     if any(part.flow.descends and part.open_ended for part in scenario.stages) and scenario.observe.spacing == "log":
@@ -60,6 +61,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
     yield from _broken_instants(scenario)
     yield from _broken_stages(scenario)
     yield from _broken_rates(scenario)
+    yield from _broken_changes(scenario)
     yield from _broken_regularizer(scenario)
     if scenario.is_ensemble:
         yield from _broken_ensemble(scenario)
@@ -101,11 +103,32 @@ def _broken_rates(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(f"{key}.rates", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
+def _broken_changes(scenario: Scenario) -> Iterator[Broken]:
+    """Samples change at random in descent of networks that see them as they are, and not in coordinates of their span."""
+    whole = scenario.model.ordinary and not scenario.model.has_neurons
+    for key, flow in scenario.flows():
+        asked = ["data.augment"] if scenario.data.augmented else []
+        if isinstance(flow, Stage):
+            asked += [f"{key}.noise"] if flow.noise is not None else []
+            asked += [f"{key}.attack.warmup"] if flow.attack is not None and flow.attack.warmup is not None else []
+        if not (whole and flow.descends):
+            only = "only for descent of networks without neurons, such as those of images"
+            yield from (Broken(one, only, ("model.kind", f"{key}.method")) for one in asked)
+
+
 def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
     if scenario.stage and "flow" in scenario.model_fields_set:
         yield Broken("flow", "give either flow or stages", ("stage",))
     if scenario.stage and scenario.is_ensemble:
         yield Broken("seed", "a run in stages is of a single seed; use a sweep", ("stage",))
+    if scenario.stage and scenario.stage[0].redraw:
+        yield Broken("stage[0].redraw", "the first stage begins with what [init] draws", ())
+    for index, stage in enumerate(scenario.stage[1:], start=1):
+        if stage.redraw and (scenario.model.has_neurons or not scenario.model.ordinary):
+            only = "only for networks that are functions of a tree of arrays and have no neurons"
+            yield Broken(
+                f"stage[{index}].redraw", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",)
+            )
     names = [stage.name for stage in scenario.stage]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -283,6 +306,16 @@ def _broken_robustness(scenario: Scenario) -> Iterator[Broken]:
         yield Broken("evaluate.robustness", "for a run of a single seed, not an ensemble", ("seed",))
 
 
+def _broken_smoothing(scenario: Scenario) -> Iterator[Broken]:
+    if scenario.evaluate.smoothing is None:
+        return
+    if scenario.observe.snapshots == "none":
+        needed = 'needs weights: use "ends", "all" or a number with evaluate.smoothing'
+        yield Broken("observe.snapshots", needed, ("evaluate.smoothing",))
+    if scenario.is_ensemble:
+        yield Broken("evaluate.smoothing", "for a run of a single seed, not an ensemble", ("seed",))
+
+
 def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
     """There is a KKT point to go to only for homogeneous networks and losses of margins."""
     flows = list(scenario.flows())
@@ -303,8 +336,8 @@ def _broken_kkt(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(key, none, ("model.kind",))
         if scenario.loss.regularizer.used:
             yield Broken(key, "needs a loss without a regularizer", ("loss.regularizer",))
-        if flow.fresh or (isinstance(flow, Stage) and flow.attack is not None):
-            yield Broken(key, "needs a flow on the samples themselves, without attack or fresh batches")
+        if flow.fresh or scenario.data.augmented or (isinstance(flow, Stage) and (flow.attack or flow.noise)):
+            yield Broken(key, "needs a flow on the samples themselves, without attack, noise or fresh batches")
         if scenario.is_ensemble and key == "evaluate.limit":
             yield Broken(key, "is for a run of a single seed, not an ensemble", ("seed",))
 

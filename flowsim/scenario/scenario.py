@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +23,7 @@ from ..kinds.plugins import load_installed
 from ..kinds.section import TAGS, Section, Seed, as_tuple, refuse, told_by
 from ..kinds.stop import STOPS
 from ..kinds.unions import SORTS, annotation
-from ..markup import folded, table
+from ..markup import escape, folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
 from .evaluate import Evaluate
@@ -146,8 +145,10 @@ class Scenario(Section):
 
     @property
     def merge(self) -> bool:
-        """Whether equal samples may be merged: no flow draws batches among single ones."""
-        return all(flow.merge and flow.batch is None and not flow.label_noise for _, flow in self.flows())
+        """Whether equal samples may be merged: no flow draws batches among single ones, or changes each by chance."""
+        flows = [flow for _, flow in self.flows()]
+        by_chance = self.data.augmented or any(isinstance(flow, Stage) and flow.noise for flow in flows)
+        return not by_chance and all(flow.merge and flow.batch is None and not flow.label_noise for flow in flows)
 
     @property
     def is_ensemble(self) -> bool:
@@ -202,7 +203,9 @@ class Scenario(Section):
         return self.own_source.text
 
     def _is_as_read(self) -> bool:
-        return bool(self.to_dict() == self._as_read().to_dict())
+        read = self._as_read()
+        # equal values are written alike, and writing takes longer than comparing
+        return bool(self.__dict__ == read.__dict__ or self.to_dict() == read.to_dict())
 
     def _as_read(self) -> Scenario:
         """What the source says."""

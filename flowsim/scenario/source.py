@@ -10,11 +10,10 @@ from typing import Any
 
 from ..kinds.network import Handed
 from .arrays import Attached, outside
+from .places import KeyPath
 
 #: What messages call a scenario that no file holds.
 PYTHON = "Scenario"
-
-KeyPath = tuple[str | int, ...]
 
 
 def path_of(key: str) -> KeyPath:
@@ -55,64 +54,3 @@ class Source:
         while path and path not in self.lines:
             path = path[:-1]
         return f"{self.name}:{self.lines.get(path, 1)}"
-
-
-def locate(text: str) -> dict[KeyPath, int]:
-    """Line of every key of a valid TOML text, by path: ``("data", "noise", "total")``, ``("stage", 1, "name")``.
-
-    Tables, dotted keys, inline tables, arrays and arrays of tables are all followed.
-    """
-    import tomllib
-
-    import tree_sitter
-    import tree_sitter_toml
-
-    tree = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language())).parse(text.encode())
-    lines: dict[KeyPath, int] = {}
-    latest: dict[KeyPath, int] = {}  # array of tables -> index of its latest element
-
-    def names(node: tree_sitter.Node) -> tuple[str, ...]:
-        if node.type == "dotted_key":
-            return tuple(name for child in node.named_children for name in names(child))
-        word = (node.text or b"").decode()
-        return (next(iter(tomllib.loads(f"{word} = 0"))),) if node.type == "quoted_key" else (word,)
-
-    def header(node: tree_sitter.Node, element: bool) -> KeyPath:
-        """Path of a table's header; enclosing arrays of tables are entered at their latest element."""
-        parts = names(node.named_children[0])
-        path: KeyPath = ()
-        for depth, name in enumerate(parts, start=1):
-            path = (*path, name)
-            if element and depth == len(parts):
-                latest[path] = latest.get(path, -1) + 1
-            if path in latest:
-                path = (*path, latest[path])
-        return path
-
-    def value(node: tree_sitter.Node, path: KeyPath) -> None:
-        if node.type == "inline_table":
-            pairs(node, path)
-        elif node.type == "array":
-            elements = (child for child in node.named_children if child.type != "comment")
-            for index, child in enumerate(elements):
-                lines[(*path, index)] = child.start_point.row + 1
-                value(child, (*path, index))
-
-    def pairs(node: tree_sitter.Node, path: KeyPath) -> None:
-        for pair in (child for child in node.named_children if child.type == "pair"):
-            key, content = pair.named_children[:2]
-            target = path
-            for name in names(key):
-                target = (*target, name)
-                lines.setdefault(target, key.start_point.row + 1)
-            value(content, target)
-
-    pairs(tree.root_node, ())
-    for node in tree.root_node.named_children:
-        if node.type not in ("table", "table_array_element"):
-            continue
-        path = header(node, element=node.type == "table_array_element")
-        for depth in range(1, len(path) + 1):
-            lines.setdefault(path[:depth], node.start_point.row + 1)
-        pairs(node, path)
-    return lines

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from ..gate import limit
 from ..kinds.section import Broken, Count, Section, as_tuple, refuse
 from .observe import Name
-
-#: No sweep has more points.
-MAX_POINTS = 100_000
 
 
 class Range(Section):
@@ -98,8 +96,8 @@ class Sweep(Section):
     def _broken(self) -> Iterator[Broken]:
         if self.zip and self.points:
             yield Broken("points", "not beside zip; write the values of zip into the points", ("zip",))
-        if (self.grid or self.zip or self.points) and self.size > MAX_POINTS:
-            yield Broken("grid" if self.grid else "", f"{self.size} points; at most {MAX_POINTS}", ("zip", "points"))
+        if (self.grid or self.zip or self.points) and self.size > (most := int(limit("points"))):
+            yield Broken("grid" if self.grid else "", f"{self.size} points; at most {most}", ("zip", "points"))
         lengths = {key: length(values) for key, values in self.zip.items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{count} of {key}" for key, count in lengths.items())

@@ -18,7 +18,7 @@ def dumps(values: Mapping[str, Any]) -> str:
     lines = [*_pairs({key: value for key, value in values.items() if key not in tables})]
     for key, value in tables.items():
         for table in value if isinstance(value, list) else [value]:
-            lines += ["", f"[[{_key(key)}]]" if isinstance(value, list) else f"[{_key(key)}]", *_section(key, table)]
+            lines += ["", f"[[{spelt(key)}]]" if isinstance(value, list) else f"[{spelt(key)}]", *_section(key, table)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -30,15 +30,15 @@ def _section(name: str, table: Mapping[str, Any]) -> Iterator[str]:
     long = {key: value for key, value in table.items() if isinstance(value, dict) and len(inline(value)) > LINE}
     yield from _pairs({key: value for key, value in table.items() if key not in long})
     for key, value in long.items():
-        yield from ("", f"[{_key(name)}.{_key(key)}]", *_pairs(value))
+        yield from ("", f"[{spelt(name)}.{spelt(key)}]", *_pairs(value))
 
 
 def _pairs(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table.items():
         if _is_table(value) and isinstance(value, list):  # a line for each, as messages name lines
-            yield from (f"{_key(key)} = [", *(f"  {inline(item)}," for item in value), "]")
+            yield from (f"{spelt(key)} = [", *(f"  {inline(item)}," for item in value), "]")
         else:
-            yield f"{_key(key)} = {inline(value)}"
+            yield f"{spelt(key)} = {inline(value)}"
 
 
 def inline(value: Any) -> str:
@@ -48,12 +48,13 @@ def inline(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, dict):
-        pairs = ", ".join(f"{_key(key)} = {inline(item)}" for key, item in value.items())
+        pairs = ", ".join(f"{spelt(key)} = {inline(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(inline, value))}]"
     return repr(value) if isinstance(value, int | float) else str(value.isoformat())  # dates
 
 
-def _key(name: str) -> str:
+def spelt(name: str) -> str:
+    """A key, in quotes where it needs them."""
     return name if BARE_KEY.fullmatch(name) else inline(name)

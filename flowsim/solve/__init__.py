@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..problem import Reduced
 from ..scenario import Scenario
-from .integrator import Integrator, Report
+from .integrator import Integrator, Passed, Report
 from .plan import Plan, choose
 from .snapshot import Snapshot, going_on
 from .targets import cosines, target_cluster
@@ -29,4 +29,15 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
     return DiffraxIntegrator(scenario, reduced, plan)
 
 
-__all__ = ["Integrator", "Plan", "Report", "Snapshot", "choose", "cosines", "going_on", "make", "target_cluster"]
+__all__ = [
+    "Integrator",
+    "Passed",
+    "Plan",
+    "Report",
+    "Snapshot",
+    "choose",
+    "cosines",
+    "going_on",
+    "make",
+    "target_cluster",
+]

@@ -8,9 +8,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
 from typing import TypeVar
 
+from ..machine import measured, remember
+
 #: Given about how many seconds it will take, and whether it is for this machine, once: what is open while it goes on.
 Teller = Callable[[float, bool], AbstractContextManager[None]]
 Warn = Callable[[str], None]
+#: Under what name is remembered what compiling takes for each trained array.
+PER_ARRAY = "{} per array"
 T = TypeVar("T")
 
 _tellers: list[Teller] = []
@@ -19,6 +23,17 @@ _lock = Lock()
 _compilers = 0  # at this moment, in all threads
 _since = 0.0  # when the first of them began
 _spent = 0.0  # until then
+
+
+def foreseen(name: str, arrays: int, default: float) -> float:
+    """About how many seconds it takes to compile code of this name for a network of so many trained arrays: a network has
+    layers as it has arrays. default: of each array, where it was never measured."""
+    return arrays * measured().get(PER_ARRAY.format(name), default)
+
+
+def took(name: str, arrays: int, seconds: float) -> None:
+    """For `foreseen`."""
+    remember(PER_ARRAY.format(name), seconds / arrays)
 
 
 def spent() -> float:

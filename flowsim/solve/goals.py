@@ -9,6 +9,7 @@ import numpy as np
 from ..kinds.stop import STOPS, Watched
 from ..problem import Reduced
 from ..scenario.flow import Until
+from .snapshot import Snapshot
 from .targets import target_cluster
 
 
@@ -26,6 +27,11 @@ class Goals(NamedTuple):
             log_loss=max(_levels(until, Watched.LOSS), default=-np.inf),
             alignment=min(_levels(until, Watched.ALIGNMENT), default=np.inf),
         )
+
+    @property
+    def watched(self) -> bool:
+        """Whether a loss or an alignment is wanted."""
+        return self.log_loss > -np.inf or self.alignment < np.inf
 
 
 class Watch(NamedTuple):
@@ -48,6 +54,22 @@ class Watch(NamedTuple):
         center[targeted, -1] += reduced.outside_center[targeted, target[targeted]]
         center[targeted] /= np.linalg.norm(reduced.problem.centers[target[targeted]], axis=1, keepdims=True)
         return cls(center, targeted, reduced.feature_coordinates)
+
+
+def met_at_start(goals: Goals, reduced: Reduced, start: Snapshot, log_loss: float) -> bool:
+    """Whether the loss or the alignment that is wanted is there before the first step, where engines do not look.
+
+    log_loss: of what is trained on, at the start.
+    """
+    if -np.inf < goals.log_loss and log_loss <= goals.log_loss:
+        return True
+    if np.isinf(goals.alignment):
+        return False
+    watch = Watch.of(reduced)
+    direction = (start.direction * watch.feature)[watch.targeted]
+    size = np.linalg.norm(direction, axis=1)
+    cosine = np.einsum("jr,jr->j", direction, watch.center[watch.targeted]) / np.where(size > 0, size, 1.0)
+    return bool(len(cosine) and (cosine >= goals.alignment).all())
 
 
 def reached_goal(until: Until, log_loss: float) -> str:

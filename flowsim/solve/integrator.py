@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Booleans, Floats
 from .snapshot import Snapshot
 
 #: What a report counts: the numbers that are kept with every instant.
@@ -84,26 +84,39 @@ class Integrator(Protocol):
 
 
 @dataclass(frozen=True)
-class Flown:
-    """A flow through fixed instants, from time 0 to where it stopped.
-
-    snapshot: its states at the instants it reached, along a leading axis (T,); numerics: name of COUNTS -> (T,), the
-    report's number after the step that reached the instant; report, last: where it stopped.
-    """
+class Passed:
+    """Instants that an integration has passed, at least one: its states there along a leading axis (T,), and numerics:
+    name of COUNTS -> (T,), the report's number after the step that passed the instant."""
 
     snapshot: Snapshot
     numerics: Mapping[str, NDArray[Any]]
-    report: Report
-    last: Snapshot
+
+    @classmethod
+    def of(cls, instants: Sequence[tuple[Snapshot, Report]]) -> Passed:
+        snapshots, reports = zip(*instants, strict=True)
+        numerics = {name: np.array([getattr(report, name) for report in reports]) for name in COUNTS}
+        return cls(Snapshot.stack(snapshots), numerics)
+
+    @classmethod
+    def join(cls, parts: Sequence[Passed]) -> Passed:
+        """One after the other."""
+        numerics = {name: np.concatenate([part.numerics[name] for part in parts]) for name in COUNTS}
+        return cls(Snapshot.join([part.snapshot for part in parts]), numerics)
+
+    def __len__(self) -> int:
+        return len(self.snapshot.time)
+
+    def __getitem__(self, part: slice) -> Passed:
+        return Passed(self.snapshot[part], {name: values[part] for name, values in self.numerics.items()})
 
 
 @runtime_checkable
-class Flying(Protocol):
-    """An integrator with a loop of its own through fixed instants, which does not come back to the host in between."""
+class Flying(Integrator, Protocol):
+    """An integrator with a loop of its own through many instants, which does not come back to the host in between."""
 
-    def fly(self, instants: Floats, limit_steps: int | None, stopped: NDArray[np.bool_]) -> Flown:
-        """Integrate from time 0 until the last instant, a goal, `limit_steps` accepted steps, or no step is possible.
+    def through(self, carry: Any, instants: Floats, attempts: int, stopped: Booleans) -> Passed | None:
+        """Change the carry in place: `advance` to each of the instants, which increase, one after the other, and keep the
+        states there, until all are passed, as many steps were tried, a goal is met or no step is possible; what was passed.
 
-        instants (T,): increasing, the first one 0, the last one the time at which the integrator ends. stopped (1,): set
-        from another thread, it ends the flight soon; it may never have left time 0 then.
+        stopped (1,): set from another thread, it ends this soon.
         """

@@ -68,7 +68,7 @@ class Plan:
 def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
-    _check_rates(scenario, problem)
+    _check_arrays(scenario, problem)
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = (
@@ -103,16 +103,20 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     )
 
 
-def _check_rates(scenario: Scenario, problem: Problem) -> None:
-    """Raise ScenarioError where a learning rate is of an array that is not there, or nothing would move."""
-    rates, network = scenario.flow.rates, problem.network
-    if rates is None or network is None:
+def _check_arrays(scenario: Scenario, problem: Problem) -> None:
+    """Raise ScenarioError where a learning rate, or a new draw, is of an array that is not there, or nothing would move."""
+    flow, network = scenario.flow, problem.network
+    if network is None:
         return
-    names = [leaf.name for leaf in network.leaves]
-    unknown = [name for name in rates if name not in names]
+    rates, redraw = flow.rates or {}, flow.redraw if isinstance(flow, Stage) else ()
+    named = {f"flow.rates.{name}": name for name in rates} | {
+        f"flow.redraw[{index}]": name for index, name in enumerate(redraw)
+    }
+    unknown = {key: name for key, name in named.items() if not any(network.fits(leaf, name) for leaf in network.leaves)}
     if unknown:
+        names = [leaf.name for leaf in network.leaves]
         allowed = f"unknown array; {{}}allowed: {', '.join(names)}"
-        raise scenario.error(*((f"flow.rates.{name}", allowed.format(nearest(name, names))) for name in unknown))
+        raise scenario.error(*((key, allowed.format(nearest(name, names))) for key, name in unknown.items()))
     if not any(network.rates(rates)):
         raise scenario.error(("flow.rates", "every array has the rate 0, so nothing would move"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
@@ -91,13 +92,15 @@ class Schedule:
         """All instants of a grid whose end is known."""
         return [self._instant(index) for index in range(self.count)]
 
-    def advance(self) -> None:
-        """Count the next instant as kept."""
-        self.index += 1
+    def ahead(self, most: int) -> list[float]:
+        """The next instants to keep, at most so many, of those that come before `bound`."""
+        instants = (self._instant(index) for index in range(self.index, self.index + most))
+        return [*takewhile(lambda instant: instant < self.bound, instants)]
 
-    def crowded(self, time: float) -> bool:
-        """Whether the grid would have twice the wanted instants by this time, so that it should be coarsened first."""
-        return self.open_ended and not self.every_step and self._instant(2 * self.count - 1) <= time
+    @property
+    def bound(self) -> float:
+        """The instant by which the grid has to be coarsened; inf where that will not be."""
+        return self._instant(2 * self.count - 1) if self.open_ended and not self.every_step else math.inf
 
     def coarsen(self) -> None:
         """Leave out every other instant, the second first: 0, 2, 4, … are a grid of the same kind."""

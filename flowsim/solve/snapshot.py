@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -42,10 +42,20 @@ class Snapshot:
     @classmethod
     def stack(cls, instants: Sequence[Snapshot]) -> Snapshot:
         """Single instants, at least one, along a leading axis."""
-        columns = zip(*(instant._rows() for instant in instants), strict=True)
-        rows: Any = [None if column[0] is None else np.array(column) for column in columns]
-        leaves = zip(*(instant.leaves for instant in instants), strict=True)
-        return replace(cls(*rows), leaves=tuple(np.array(leaf) for leaf in leaves))
+        return cls._made_of(instants, np.array)
+
+    @classmethod
+    def join(cls, parts: Sequence[Snapshot]) -> Snapshot:
+        """Many instants after many others, at least one of them, along the leading axis."""
+        return cls._made_of(parts, np.concatenate)
+
+    @classmethod
+    def _made_of(cls, parts: Sequence[Snapshot], make: Callable[[Any], Any]) -> Snapshot:
+        """Of each field, what is made of those of all parts."""
+        columns = zip(*(part._rows() for part in parts), strict=True)
+        rows: Any = [None if column[0] is None else make(column) for column in columns]
+        leaves = zip(*(part.leaves for part in parts), strict=True)
+        return replace(cls(*rows), leaves=tuple(map(make, leaves)))
 
     @classmethod
     def first(cls, reduced: Reduced) -> Snapshot:

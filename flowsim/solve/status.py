@@ -23,11 +23,18 @@ class Status:
 RUNNING = Status(
     "running", "not finished when this was written", "if nothing runs any more, --resume goes on from here", 3
 )
+#: What stands there from the end of the flow until all that [evaluate] asks for is there.
+EVALUATING = Status(
+    "evaluating",
+    "the flow is done, but not all of its evaluation was when this was written",
+    "if nothing runs any more, --resume goes on from here",
+    3,
+)
 
 
-def judge(scenario: Scenario, report: Report, seconds: float, interrupted: bool) -> Status | None:
+def judge(scenario: Scenario, report: Report, seconds: float, asked_to_end: bool) -> Status | None:
     """How the run has ended, or None while it goes on."""
-    return _goal(scenario, report) or _failure(scenario, report) or _budget(scenario, report, seconds, interrupted)
+    return _goal(scenario, report) or _failure(scenario, report) or _budget(scenario, report, seconds, asked_to_end)
 
 
 def _goal(scenario: Scenario, report: Report) -> Status | None:
@@ -82,7 +89,7 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
     return None
 
 
-def _budget(scenario: Scenario, report: Report, seconds: float, interrupted: bool) -> Status | None:
+def _budget(scenario: Scenario, report: Report, seconds: float, asked_to_end: bool) -> Status | None:
     steps, wall_time = scenario.flow.until.steps, scenario.flow.wall_time
     if steps is not None and report.steps >= steps:
         return Status(
@@ -98,9 +105,14 @@ def _budget(scenario: Scenario, report: Report, seconds: float, interrupted: boo
             "raise flow.wall_time; --resume then goes on from here",
             3,
         )
-    if interrupted:
-        return Status("interrupted", f"interrupted {_where(report)}", "--resume goes on from here", 130)
+    if asked_to_end:
+        return interrupted(_where(report))
     return None
+
+
+def interrupted(where: str) -> Status:
+    """By a signal."""
+    return Status("interrupted", f"interrupted {where}", "--resume goes on from here", 130)
 
 
 def _where(report: Report) -> str:

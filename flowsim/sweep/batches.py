@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from ..errors import FlowsimError
 from ..kinds.plugins import files
-from ..run.outlook import evaluations
+from ..problem.work import Work
+from ..run.cost import COPIES, data_bytes, times
 from ..run.prepare import Prepared
 from ..scenario import Scenario, read
 from .plan import Plan, Point
@@ -32,12 +33,14 @@ SAMPLED, SAMPLED_BYTES = 8, 256 * 2**20
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a point takes, a mean over `sampled` of them: operations in all, where flows are reckoned with EVALUATIONS, and
-    bytes that it keeps."""
+    """What a point takes, a mean over `sampled` of them: operations and seconds in all, where flows are reckoned with
+    EVALUATIONS, and bytes that it keeps. memory: of the largest of them."""
 
     sampled: int
-    operations: float
-    bytes: float
+    operations: float = 0.0
+    seconds: float = 0.0
+    bytes: float = 0.0
+    memory: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,26 +86,33 @@ class Batch:
 def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
     """Prepare some of the points, evenly chosen, and take means. Points that cannot be prepared count as nothing."""
     chosen = np.unique(np.linspace(0, len(points) - 1, min(SAMPLED, len(points))).astype(int))
-    operations, kept = [0.0], [0.0]
+    found: list[Estimate] = []
     for index in chosen:
         try:
-            scenario = read(plan.resolved(points[index]), plan.source)
-            of_evaluation, of_point = _size(scenario)
+            found.append(_of_one(read(plan.resolved(points[index]), plan.source)))
         except FlowsimError:
             continue
-        operations.append(of_evaluation * evaluations(scenario))
-        kept.append(of_point)
-    mean = max(len(operations) - 1, 1)
-    return Estimate(len(operations) - 1, sum(operations) / mean, sum(kept) / mean)
+    if not found:
+        return Estimate(0)
+    operations, seconds, kept = (
+        sum(getattr(one, name) for one in found) / len(found) for name in ("operations", "seconds", "bytes")
+    )
+    return Estimate(len(found), operations, seconds, kept, max(one.memory for one in found))
 
 
-def _size(scenario: Scenario) -> tuple[float, float]:
-    """(operations of an evaluation, bytes that are kept); of large data without drawing them."""
-    samples, features = (float(getattr(scenario.data, name, 0)) for name in ("samples", "dimension"))
-    if 8 * samples * features > SAMPLED_BYTES:
-        return 4 * samples * min(features, samples + 1) * scenario.model.neurons, float(BATCH_BYTES)
-    prepared = Prepared(scenario)
-    return float(prepared.reduced.operations), float(prepared.selection.bytes)
+def _of_one(scenario: Scenario) -> Estimate:
+    """Of a point; of large data without drawing them."""
+    samples, features = (float(getattr(scenario.data, name, None) or 0) for name in ("samples", "dimension"))
+    large = 8 * samples * features > SAMPLED_BYTES
+    if large:
+        work, kept, held = Work.of_drawn(scenario), BATCH_BYTES, int(8 * samples * features)
+    else:
+        prepared = Prepared(scenario)
+        work, kept = Work.of(prepared.reduced), prepared.selection.bytes
+        held = data_bytes(prepared.problem, prepared.reduced)
+    parts, members = times(scenario.members[0], work), len(scenario.seeds)
+    operations, seconds = (members * sum(getattr(part, name) for part in parts) for name in ("operations", "seconds"))
+    return Estimate(1, operations, seconds, float(kept), float(held + COPIES * kept))
 
 
 def batches(plan: Plan, points: Sequence[Point], of_each: Estimate, workers: int) -> list[Batch]:

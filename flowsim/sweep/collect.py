@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,7 +15,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..results import opened, scenario_attributes, text_encoding, written_aside
+from ..durable import written_aside
+from ..errors import UsageError
+from ..gate import fits
+from ..results import opened, scenario_attributes, text_encoding
 from ..results.layouts import LAYOUT
 from . import trajectories
 from .plan import Axis, Plan, shown
@@ -37,7 +41,7 @@ def collect(plan: Plan, folder: Path) -> Path:
     """Write the dataset of a sweep, aside and renamed. No more than one batch's trajectories are in memory at a time."""
     file = folder / DATASET
     dataset, ended = _scalars(plan, folder)
-    with written_aside(file) as aside:
+    with written_aside(file, dataset.nbytes) as aside:
         dataset.to_netcdf(aside, engine="netcdf4", encoding=text_encoding(dataset))
         if plan.scenario.sweep.trajectories:
             trajectories.add(plan, folder, aside, ended)
@@ -55,8 +59,11 @@ def is_current(plan: Plan, folder: Path) -> bool:
     """Whether the dataset is there and is of this plan."""
     if not (folder / DATASET).is_file():
         return False
-    with xr.open_dataset(folder / DATASET, engine="netcdf4") as dataset:
-        return bool(dataset.attrs.get("request") == request(plan))
+    try:
+        with open_sweep(folder) as dataset:
+            return str(dataset.attrs.get("request")) == request(plan)
+    except UsageError:
+        return False  # damaged: the manifest has it all
 
 
 def open_sweep(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -93,7 +100,7 @@ def _scalars(plan: Plan, folder: Path) -> tuple[xr.Dataset, list[Ended]]:
         attributes = {"long_name": long_name, "units": "1"}
         variables[name] = ((*dims, *more), values.reshape(*plan.shape, *values.shape[1:]), attributes)
     coordinates = {key: value for axis in plan.axes for key, value in _coordinates(axis)}
-    coordinates |= {dim: (dim, np.array(labels)) for dim, labels in table.labels.items()}
+    coordinates |= {dim: (dim, np.array([*labels])) for dim, labels in table.labels.items()}
     return xr.Dataset(variables, coordinates, _attributes(plan)), sorted(
         ended, key=lambda point: (point.file, point.group)
     )
@@ -106,7 +113,7 @@ class _Table:
         self._points = points
         self._facts = {name: np.full(points, missing, dtype=_kind(missing)) for name, (_, missing) in OF_POINTS.items()}
         self._columns: dict[str, list[tuple[int, Cells]]] = {}
-        self.labels: dict[str, list[Any]] = {}
+        self.labels: dict[str, dict[Any, int]] = {}
 
     def put(self, place: int, line: Line) -> None:
         for name, column in self._facts.items():
@@ -114,8 +121,9 @@ class _Table:
         for name, cells in line.record.values.items():
             self._columns.setdefault(name, []).append((place, cells))
             for dim, labels in cells.labels.items():
-                known = self.labels.setdefault(dim, [])
-                known.extend(label for label in labels if label not in known)
+                known = self.labels.setdefault(dim, {})
+                for label in labels:
+                    known.setdefault(label, len(known))
 
     def arrays(self, plan: Plan) -> dict[str, tuple[Any, tuple[str, ...], str]]:
         """name -> (values (points, …), further dimensions, long name)"""
@@ -126,10 +134,12 @@ class _Table:
         }
         for name, column in self._columns.items():
             dims = tuple(dict.fromkeys(dim for _, cells in column for dim in cells.labels))
-            values = np.full((self._points, *(len(self.labels[dim]) for dim in dims)), np.nan)
+            shape = (self._points, *(len(self.labels[dim]) for dim in dims))
+            fits(8.0 * math.prod(shape), f"the values of {name}")
+            values = np.full(shape, np.nan)
             for place, cells in column:
                 if set(cells.labels) == set(dims):
-                    spots = [[self.labels[dim].index(label) for label in cells.labels[dim]] for dim in dims]
+                    spots = [[self.labels[dim][label] for label in cells.labels[dim]] for dim in dims]
                     order = [[*cells.labels].index(dim) for dim in dims]
                     values[place, ...][np.ix_(*spots)] = np.transpose(cells.values, order)
             found[name] = (values, dims, column[0][1].long_name)

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ..errors import UsageError
-from ..run.drive import interrupts
+from ..signals import endings
 from ..threads import cores
 from .batches import Batch
 from .flight import KILLED, Landed, Record, fly
@@ -128,11 +128,11 @@ def execute(client: Any, batches: Sequence[Batch], keep: Callable[[Landed], None
         flights[future] = batch
         future.add_done_callback(landed.put)
 
-    with interrupts() as interrupted:
+    with endings() as ending:
         while waiting or suspects or flights:
             if client.status != "running":
                 return LOST
-            if interrupted():
+            if ending.asked:
                 client.cancel([*flights])
                 return INTERRUPTED
             threads = team.threads

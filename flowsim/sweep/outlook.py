@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..run.outlook import EVALUATIONS
+from ..gate import duration, size
+from ..run.cost import EVALUATIONS
 from ..scenario import Scenario
+from ..threads import cores
 from .batches import batches, estimate
+from .cost import check_time, seconds
 from .plan import plan, shown
 
-#: Operations that a core is reckoned to do in a second, and the seconds that a point takes beside them.
-SPEED, OVERHEAD = 3e9, 0.02
 #: The table shows so many values of a key, and so many points at each of its ends.
 LISTED, ROWS = 8, 3
 
 
 def outlook(scenario: Scenario) -> dict[str, Any]:
-    """Facts about a sweep, for `flowsim check`. Raises as `plan` does."""
+    """Facts about a sweep, for `flowsim check`. Raises as `plan` does, and ScenarioError where it takes too long with a
+    worker for each core."""
     planned = plan(scenario)
     points = planned.points
     of_each = estimate(planned, points)
+    check_time(planned, of_each, len(points), cores())
     together = batches(planned, points, of_each, workers=1)
     return {
         "points": len(points),
@@ -29,7 +32,10 @@ def outlook(scenario: Scenario) -> dict[str, Any]:
         "largest_flight": max(len(flight.points) for batch in together for flight in batch.flights),
         "estimated_from": of_each.sampled,
         "operations": of_each.operations * len(points),
-        "core_seconds": (of_each.operations / SPEED + OVERHEAD) * len(points),
+        "core_seconds": seconds(of_each, len(points), workers=1),
+        "workers": cores(),
+        "seconds": seconds(of_each, len(points), cores()),
+        "point_bytes": of_each.memory,
         "kept_bytes": of_each.bytes * len(points),
     }
 
@@ -48,13 +54,19 @@ def table(facts: dict[str, Any]) -> list[str]:
     ]
     work = facts["core_seconds"]
     lines.append(
-        f"in all       about {facts['operations'] / 1e9:.3g} Gflop, of the order of {_duration(work)} of one core "
+        f"in all       about {facts['operations'] / 1e9:.3g} Gflop, of the order of {duration(work)} of one core "
         f"(flows reckoned with {EVALUATIONS} evaluations; from {facts['estimated_from']} points)"
     )
     if facts["largest_flight"] > 1:
         lines.append("families     points that differ in their seed alone run together, as ensembles")
-    lines.append(f"disk         at most about {_size(facts['kept_bytes'])} in all")
-    return lines
+    workers, at_once = facts["workers"], min(facts["workers"], facts["points"])
+    memory = f"{size(at_once * facts['point_bytes'])} of {at_once} at once, beside that of their processes"
+    return [
+        *lines,
+        f"time         of the order of {duration(facts['seconds'])} with --workers {workers}, as many as there are cores",
+        f"memory       about {memory}",
+        f"disk         at most about {size(facts['kept_bytes'])} in all",
+    ]
 
 
 def _listed(values: list[Any]) -> str:
@@ -62,14 +74,3 @@ def _listed(values: list[Any]) -> str:
     if len(texts) <= LISTED:
         return ", ".join(texts)
     return f"{', '.join(texts[: LISTED - 2])}, …, {texts[-1]} ({len(texts)} values)"
-
-
-def _duration(seconds: float) -> str:
-    for length, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {name}"
-    return f"{max(seconds, 1):.0f} seconds"
-
-
-def _size(count: float) -> str:
-    return f"{count / 2**20:.1f} MiB" if count < 2**30 else f"{count / 2**30:.2f} GiB"

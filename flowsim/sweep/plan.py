@@ -18,7 +18,8 @@ from ..scenario import Scenario, referenced_files
 from ..scenario.changes import LEADS_NOWHERE, changed, remove
 from ..scenario.explain import explain
 from ..scenario.files import missing_files, unnamed
-from ..scenario.source import KeyPath, Source, path_of
+from ..scenario.places import KeyPath
+from ..scenario.source import Source, path_of
 from ..scenario.sweep import Sweep, listed
 
 #: The dimension of points that go side by side: those of zip, or the listed ones.
@@ -151,7 +152,7 @@ def identity_of(scenario: Scenario) -> str:
 def resolve(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The base with these values at their dotted keys, as :meth:`flowsim.Scenario.replace` changes them. Raises LookupError
     or TypeError where a key leads nowhere."""
-    return changed(base, {path_of(key): value for key, value in values.items()})
+    return changed(base, {path_of(key) or ("",): value for key, value in values.items()})
 
 
 def shown(value: Any) -> str:

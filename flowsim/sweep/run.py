@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import UsageError
+from ..durable import held
+from ..errors import NotWritten, UsageError
 from ..kinds.used import listed, used
+from ..results.damage import reading
+from ..run.cost import check_disk
 from ..scenario import ScenarioLike, as_scenario
-from .batches import batches, estimate
+from ..signals import endings
+from ..threads import cores
+from .batches import Estimate, batches, estimate
 from .collect import collect, is_current
+from .cost import check_memory, check_time
 from .execute import INTERRUPTED, Team, cluster, execute
 from .flight import Landed
-from .plan import Plan, plan
+from .plan import Plan, Point, plan
 from .store import DATASET, Store, lines
 
 
@@ -68,17 +74,25 @@ def sweep(
 
     workers: processes on this machine, by default as many as there are cores; scheduler: the address of a Dask scheduler
     to use instead. resume: go on with the sweep in the folder; overwrite: replace it. A point that fails does not stop the
-    others. Raises ScenarioError or UsageError before anything is run.
+    others. Raises ScenarioError or UsageError before anything is run, NotWritten where what was found cannot be written.
     """
     planned = plan(as_scenario(scenario))
     _check_workers_know(planned)
-    store = Store.open(folder, planned, resume=resume, overwrite=overwrite)
-    with store:
+    # before there is a folder; one that is there says which points are left
+    of_each = None if resume else _fitting(planned, planned.points, Path(folder), workers, scheduler)
+    with held(Path(folder)), endings(), Store.open(folder, planned, resume=resume, overwrite=overwrite) as store:
         waiting, cut = store.missing, ""
-        if waiting:
-            cut = _run(planned, store, workers, scheduler, watch)
-        if not cut and (waiting or not is_current(planned, store.folder)):
-            collect(planned, store.folder)
+        try:
+            if waiting:
+                of_each = of_each or _fitting(planned, waiting, store.folder, workers, scheduler)
+                cut = _run(planned, store, of_each, workers, scheduler, watch)
+            if not cut and (waiting or not is_current(planned, store.folder)):
+                with reading(str(store.folder)):
+                    collect(planned, store.folder)
+        except NotWritten as error:
+            done = len(planned.points) - len(store.missing)
+            kept = f"{done} of {len(planned.points)} points are done and stay; make room, and --resume does the rest"
+            raise NotWritten(f"{error}; {kept}", elsewhere=error.elsewhere) from None
         return _result(planned, store, cut, len(waiting) - len(store.missing) + len(store.failed))
 
 
@@ -94,11 +108,29 @@ def _check_workers_know(planned: Plan) -> None:
             )
 
 
-def _run(planned: Plan, store: Store, workers: int | None, scheduler: str | None, watch: Watch | None) -> str:
+def _fitting(
+    planned: Plan, points: Sequence[Point], folder: Path, workers: int | None, scheduler: str | None
+) -> Estimate:
+    """Of each of these points. Raises ScenarioError or UsageError where they are too many for this machine; how long the
+    workers of a scheduler take is known once these are."""
+    of_each = estimate(planned, points)
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    advice = "make fewer points, or keep fewer observe.times"
+    check_disk(of_each.bytes * len(points), there, "this sweep", advice)
+    if scheduler is None:
+        check_time(planned, of_each, len(points), workers or cores())
+        check_memory(of_each, len(points), workers or cores())
+    return of_each
+
+
+def _run(
+    planned: Plan, store: Store, of_each: Estimate, workers: int | None, scheduler: str | None, watch: Watch | None
+) -> str:
     waiting = store.missing
     again = {point.sha256 for point in waiting}
-    of_each = estimate(planned, waiting)
     with cluster(workers, scheduler) as (client, dashboard):
+        if scheduler is not None:
+            check_time(planned, of_each, len(waiting), Team(client).threads)
         if watch is not None:
             watch.begin(dashboard)
 

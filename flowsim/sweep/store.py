@@ -17,7 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import UsageError
+from ..durable import remove_left_overs, written_aside, written_elsewhere
+from ..errors import NotWritten, UsageError
+from ..gate import obstacle
 from ..results.points import MANIFEST, RUNS, entries
 from .flight import Landed, Record
 from .plan import Plan, Point
@@ -54,7 +56,7 @@ class Line:
 
 
 class Store:
-    """A folder that this process alone writes to, as long as it is entered."""
+    """A folder that this process alone writes to: see :func:`flowsim.durable.held`."""
 
     def __init__(self, folder: Path, plan: Plan):
         self.folder, self.plan = folder, plan
@@ -88,27 +90,43 @@ class Store:
         return [point for point in self.plan.points if self._ended.get(point.sha256) is False]
 
     def keep(self, landed: Landed) -> None:
-        """Bring what a batch has given to the disk."""
+        """Bring what a batch has given to the disk. Raises NotWritten."""
         file = f"{landed.records[0].sha256[:16]}.nc" if landed.content else ""
         if landed.content:
-            _write_aside(self.folder / RUNS / file, landed.content)
+            self._keep_file(file, landed.content)
         lines = [
             Line(record, file if record.group is not None else "", self._points[record.sha256].values)
             for record in landed.records
         ]
-        self._manifest.write("".join(f"{line.text}\n" for line in lines).encode())
-        self._manifest.flush()
-        os.fsync(self._manifest.fileno())
+        self._append("".join(f"{line.text}\n" for line in lines).encode())
         for line in lines:
             self._ended[line.record.sha256] = line.done
 
+    def _keep_file(self, name: str, content: bytes) -> None:
+        """Raises NotWritten, with where it has been written instead."""
+        file = self.folder / RUNS / name
+        try:
+            _write(file, content)
+        except NotWritten as error:
+            elsewhere = written_elsewhere(file, lambda other: _write(other, content))
+            kept = f"; what it was to hold is in {elsewhere}" if elsewhere is not None else ""
+            raise NotWritten(f"{error}{kept}", elsewhere=elsewhere) from None
+
+    def _append(self, content: bytes) -> None:
+        """Bring whole lines to the manifest, or nothing. Raises NotWritten."""
+        end = os.fstat(self._manifest.fileno()).st_size
+        try:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[self._manifest.write(rest) :]
+            os.fsync(self._manifest.fileno())
+        except OSError as error:
+            self._manifest.truncate(end)
+            raise NotWritten(f"{self.manifest}: could not be written: {error.strerror}") from None
+
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            self._manifest = opened.enter_context(self.manifest.open("ab"))
-            try:
-                _lock(self._manifest)
-            except OSError:
-                raise UsageError(f"{self.folder}: another flowsim sweep writes to it") from None
+            self._manifest = opened.enter_context(self.manifest.open("ab", buffering=0))
             self._cut_torn_line()
             for line in entries(self.folder):
                 self._ended[line["sha256"]] = line["exit_code"] == 0
@@ -123,6 +141,8 @@ class Store:
     def _prepare(self, resume: bool, overwrite: bool) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise UsageError(f"{self.folder}: is a file; give a folder")
+        for folder in (self.folder, self.folder / RUNS):
+            remove_left_overs(folder)
         there = self.folder.is_dir() and any(self.folder.iterdir())
         if there and overwrite:
             self._clear()
@@ -131,15 +151,21 @@ class Store:
                 f"{self.folder}: is not empty; --resume goes on with the sweep in it, --overwrite replaces it"
             )
         elif there and (self.folder / SCENARIO).exists():
+            self._check_files()
             self._check_same()
         elif there:
             raise UsageError(f"{self.folder}: has no sweep to go on with; use an empty folder")
         (self.folder / RUNS).mkdir(parents=True, exist_ok=True)
         header = f"# flowsim {version('flowsim')}, base {self.plan.identity}\n"
-        _write_aside(self.folder / SCENARIO, f"{header}{self.plan.scenario.to_toml()}".encode())
+        _write(self.folder / SCENARIO, f"{header}{self.plan.scenario.to_toml()}".encode())
+
+    def _check_files(self) -> None:
+        for file in (self.folder / SCENARIO, self.manifest, self.folder / DATASET):
+            if file.exists() and (why := obstacle(file)):
+                raise UsageError(f"{file}: {why}")
 
     def _check_same(self) -> None:
-        header = (self.folder / SCENARIO).read_text(encoding="utf-8").partition("\n")[0]
+        header = (self.folder / SCENARIO).read_text(encoding="utf-8", errors="replace").partition("\n")[0]
         if header.rpartition(" ")[2] != self.plan.identity:
             raise UsageError(
                 f"{self.folder}: was made with another base scenario, {self.folder / SCENARIO}, or its files have changed, "
@@ -154,18 +180,20 @@ class Store:
             file.unlink()
 
     def _cut_torn_line(self) -> None:
-        """A kill while a line was written has left a part of it, and perhaps a file that no line speaks of."""
+        """A kill while a line was written has left a part of it."""
         content = self.manifest.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
             self._manifest.truncate(whole)
-        for file in (self.folder / RUNS).glob(".*"):
-            file.unlink()
 
 
 def lines(folder: Path) -> Iterator[Line]:
     """The manifest, one line at a time. Raises UsageError where there is none, or where it cannot be read."""
-    return map(Line.of, entries(folder))
+    for number, told in enumerate(entries(folder), start=1):
+        try:
+            yield Line.of(told)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise UsageError(f"{folder / MANIFEST}:{number}: is not a line of a manifest") from None
 
 
 def points_of(folder: Path) -> Iterator[str]:
@@ -173,19 +201,6 @@ def points_of(folder: Path) -> Iterator[str]:
     return (line["sha256"] for line in entries(folder))
 
 
-def _write_aside(file: Path, content: bytes) -> None:
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    with aside.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    os.replace(aside, file)
-
-
-def _lock(opened: Any) -> None:
-    """Raises OSError where another process holds it; without locks, on Windows, nothing is held."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _write(file: Path, content: bytes) -> None:
+    with written_aside(file, len(content)) as aside:
+        aside.write_bytes(content)

@@ -13,6 +13,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..observe import OBSERVABLES
+from ..results.damage import check_clock, check_file, check_variables, reading
 from ..results.layout import COORDINATES
 from ..results.points import RUNS
 from .plan import Plan
@@ -45,7 +46,7 @@ def add(plan: Plan, folder: Path, dataset: Path, ended: Sequence[Ended]) -> None
 
     if not ended:
         return
-    names, frame = plan.scenario.sweep.trajectories, _frame(plan, folder, ended)
+    names, frame = tuple(dict.fromkeys(plan.scenario.sweep.trajectories)), _frame(plan, folder, ended)
     dims = tuple(axis.name for axis in plan.axes)
     with alone, closing(netCDF4.Dataset(dataset, "a")) as file:
         for dim, length in {"time": len(frame.time), **frame.lengths}.items():
@@ -58,7 +59,7 @@ def add(plan: Plan, folder: Path, dataset: Path, ended: Sequence[Ended]) -> None
             known = OBSERVABLES[name]
             variable = file.createVariable(name, "f8", (*dims, "time", *known.dims), fill_value=np.nan)
             variable.setncatts({"long_name": known.long_name, "units": known.units})
-    for run, points in _results(folder, ended):
+    for run, points in _results(folder, ended, names):
         time = run["time"].values
         for name in names:
             if name not in run:
@@ -77,8 +78,9 @@ def _frame(plan: Plan, folder: Path, ended: Sequence[Ended]) -> Frame:
     shared = len({point.clock for point in ended}) == 1
     lengths: dict[str, int] = {}
     end, time = 0.0, np.zeros(0)
-    for run, _ in _results(folder, ended):
-        for name in plan.scenario.sweep.trajectories:
+    names = tuple(dict.fromkeys(plan.scenario.sweep.trajectories))
+    for run, _ in _results(folder, ended, names):
+        for name in names:
             for dim in OBSERVABLES[name].dims if name in run else ():
                 lengths[dim] = max(lengths.get(dim, 0), run.sizes[dim])
         time = run["time"].values
@@ -86,11 +88,20 @@ def _frame(plan: Plan, folder: Path, ended: Sequence[Ended]) -> Frame:
     return Frame(time if shared else np.linspace(0.0, end, plan.scenario.sweep.instants), lengths)
 
 
-def _results(folder: Path, ended: Iterable[Ended]) -> Iterator[tuple[xr.Dataset, list[Ended]]]:
-    """The trajectory of each result, an ensemble's with all its members, and the points that are in it."""
-    for (file, group), points in groupby(ended, key=lambda point: (point.file, point.group)):
-        with xr.open_dataset(folder / RUNS / file, group=group or None, engine="netcdf4") as run:
-            yield run, list(points)
+def _results(folder: Path, ended: Iterable[Ended], names: Sequence[str]) -> Iterator[tuple[xr.Dataset, list[Ended]]]:
+    """These variables of each result, an ensemble's with all its members, and the points that are in it. Raises UsageError
+    where a file is not what it was."""
+    for (name, group), points in groupby(ended, key=lambda point: (point.file, point.group)):
+        file = folder / RUNS / name
+        check_file(file)
+        with (
+            reading(str(file)),
+            xr.open_dataset(file, group=group or None, engine="netcdf4", decode_times=False) as run,
+        ):
+            check_clock(file, run)
+            check_variables(file, run)
+            loaded = run[[name for name in names if name in run]].load()
+        yield loaded, list(points)
 
 
 def _on_grid(time: Floats, values: Floats, grid: Floats) -> Floats:

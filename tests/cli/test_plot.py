@@ -63,8 +63,10 @@ def test_a_file_without_some_variables_gives_the_plots_that_are_possible(flowsim
     answer = flowsim("plot", "a.nc")
     assert answer.code == 0
     impossible = {line.split()[0] for line, after in zip_next(answer.out) if "not from this result" in after}
-    of_weights = {"alignment", "cosines", "mass", "margins", "loss_derivatives", "boundary", "phase_portrait"}
-    assert impossible == of_weights | {"robustness", "kkt"}
+    of_variables = {"alignment", "cosines", "mass", "margins", "loss_derivatives", "phase_portrait"}
+    of_weights = {"boundary", "class_cosines", "filters", "correlations", "lottery", "purity"}
+    of_groups = {"robustness", "kkt", "exciting_inputs", "active_units", "density"}
+    assert impossible == of_variables | of_weights | of_groups
     assert flowsim("plot", "a.nc", "loss").code == 0
     refused = flowsim("plot", "a.nc", "margins")
     assert refused.code == 2

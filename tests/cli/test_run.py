@@ -102,10 +102,13 @@ BAD = {
     "more samples than fit": ("[data]\nsamples = 4000000000000000\n", [r"b\.toml:2: data\.samples: needs .* GiB.*"]),
     "more samples than can be counted": (
         "[data]\nsamples = 40000000000000000000\n",
-        [r"b\.toml:2: data\.samples: needs .* GiB.*"],
+        [r"b\.toml:2: data\.samples: an integer of 66 bits is not allowed; .*"],
     ),
     "more neurons than fit": ("[model]\nwidth = 4000000000000\n", [r"b\.toml:2: model\.width: needs .* GiB.*"]),
-    "too much to keep": ("[observe]\ntimes = 1000000000\n", [r"this run would keep .* GiB.*"]),
+    "too much to keep": (
+        "[observe]\ntimes = 1000000000\n",
+        [r"b\.toml:2: observe\.times: this run would keep .* GiB.*"],
+    ),
 }
 
 

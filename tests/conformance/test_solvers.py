@@ -100,12 +100,18 @@ def test_the_flow_agrees_with_scipy_on_the_plain_gradient(small, coordinates, sc
     np.testing.assert_allclose(run["output_weight"].values[-1], output, rtol=1e-8)
 
 
+OF_ERROR = {"flow__until": {"time": 60.0}, "observe__snapshots": "all"}
+
+
+@pytest.fixture(scope="module")
+def reference(small):
+    return flowsim.run(small(flow__rtol=1e-12, **OF_ERROR)).dataset
+
+
 @EVERY_SOLVER
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6])
-def test_the_global_error_is_a_small_multiple_of_the_tolerance(small, solver, rtol):
-    arguments = {"flow__until": {"time": 60.0}, "observe__snapshots": "all"}
-    reference = flowsim.run(small(flow__rtol=1e-12, **arguments)).dataset
-    run = flowsim.run(small(flow__rtol=rtol, flow__solver=solver, **arguments)).dataset
+def test_the_global_error_is_a_small_multiple_of_the_tolerance(small, reference, solver, rtol):
+    run = flowsim.run(small(flow__rtol=rtol, flow__solver=solver, **OF_ERROR)).dataset
     # at every kept instant, so dense output is held to it too
     assert angles(run, reference).max() < 50 * rtol
     assert np.abs(run["log_norm"] - reference["log_norm"]).max() < 50 * rtol

@@ -19,16 +19,27 @@ pytestmark = [
 ]
 
 
-def test_two_layers_read_mnist():
-    tree = flowsim.run(flowsim.load(shipped()["images/mnist_small"]), warn=lambda message: None)
+@pytest.mark.parametrize("name", ["mnist_small", "mnist_conv_small"])
+def test_small_networks_read_mnist(name):
+    tree = flowsim.run(flowsim.load(shipped()[f"images/{name}"]), warn=lambda message: None)
     assert tree["test_accuracy"].values[-1] > 0.97
 
 
-def test_on_mnist_training_on_ten_classes_is_more_robust():
+def trained_on(data, classes):
+    return flowsim.run(flowsim.load(shipped()[f"images/{data}_{classes}class_small"]), warn=lambda message: None)
+
+
+def test_on_cifar10_training_on_ten_classes_is_more_robust():
     two, ten = (
-        flowsim.run(flowsim.load(shipped()[f"images/mnist_{classes}class_small"]), warn=lambda message: None)
+        trained_on("cifar10", classes)["robustness/robust_accuracy"].sel(classifier="network", attack="strong")
         for classes in (2, 10)
     )
+    for radius in (0.2, 0.3, 0.4, 0.5):
+        assert ten.sel(radius=radius) > two.sel(radius=radius) + 0.02
+
+
+def test_on_mnist_training_on_ten_classes_is_more_robust():
+    two, ten = (trained_on("mnist", classes) for classes in (2, 10))
     lost = [tree["robustness/attacked_radius"].sel(classifier="network").median() for tree in (two, ten)]
     assert lost[1] > 1.2 * lost[0]
     accuracy = [tree["robustness/robust_accuracy"].sel(classifier="network", attack="strong") for tree in (two, ten)]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.observe import NUMERICS, QUANTILES, Recorder, Selection, Setting, instant, recorder
+from flowsim.observe import QUANTILES, Recorder, Selection, Setting, instant, recorder
 from flowsim.observe.quantiles import quantiles_of_rows
 from flowsim.problem import reduce
-from flowsim.solve import Report, Snapshot
+from flowsim.solve import Passed, Report, Snapshot
 
 MODELS = [
     {"activation": "prelu"},
@@ -76,11 +76,11 @@ def test_a_batch_is_observed_as_its_instants_one_by_one(at_once, summarised, pro
         reports = [Report(time, 0.1, time, 2, 3, "", False, True) for time in range(count)]
         with np.errstate(all="ignore"):
             for snapshot, report in zip(instants, reports, strict=True):
-                one_by_one.keep(snapshot, report)
+                passed = Passed.of([(snapshot, report)])
+                one_by_one.keep(passed)
                 log_loss = one_by_one.log_loss  # what is asked about is observed at once
-                waiting.keep(snapshot, report)
-            counts = {name: np.array([getattr(report, name) for report in reports]) for name in NUMERICS}
-            together.keep_all(Snapshot.stack(instants), counts)
+                waiting.keep(passed)
+            together.keep(Passed.of([*zip(instants, reports, strict=True)]))
             expected = one_by_one.trajectory(complete=False)
             found = [recorder.trajectory(complete=False) for recorder in (waiting, together)]
     assert waiting.log_loss == together.log_loss == log_loss

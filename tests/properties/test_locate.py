@@ -11,7 +11,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsim.scenario.source import locate
+from flowsim.scenario.places import locate
 
 bare = st.from_regex(r"\A[A-Za-z0-9_-]{1,6}\Z")
 names = st.one_of(bare, st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=6))

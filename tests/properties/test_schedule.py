@@ -25,7 +25,7 @@ def closed_grid(count: int, spacing: str, end: float) -> list[float]:
     instants, plan = [], schedule(count, spacing, 1.0, time=end)
     while math.isfinite(plan.next):
         instants.append(plan.next)
-        plan.advance()
+        plan.index += 1
     return instants
 
 
@@ -33,12 +33,12 @@ def kept_by(plan: Schedule, times: list[float]) -> list[float]:
     """What a drive keeps that arrives at these times one after the other."""
     kept: list[float] = []
     for time in times:
-        while plan.crowded(time):
+        while plan.bound <= time:
             del kept[1::2]
             plan.coarsen()
         while plan.next <= time:
             kept.append(plan.next)
-            plan.advance()
+            plan.index += 1
     return kept
 
 
@@ -59,7 +59,7 @@ def test_the_grid_of_an_ensemble_ends_with_its_time_whatever_its_goals(count, en
     }
     grid = Schedule.of(flowsim.loads("", overrides=overrides), math.nan)
     assert grid.instants == closed_grid(count, spacing, end)
-    assert not grid.crowded(end)
+    assert not grid.bound <= end
 
 
 @given(count=counts, end=ends)

@@ -11,7 +11,7 @@ from flowsim.observe import Recorder, Selection, Setting
 from flowsim.papers import Evidence
 from flowsim.problem import reduce
 from flowsim.results import layout
-from flowsim.solve import Report, Snapshot
+from flowsim.solve import Passed, Report, Snapshot
 
 
 def descended(scenario: flowsim.Scenario, step: float, iterations: int, also: tuple[str, ...] = ()) -> Evidence:
@@ -27,7 +27,7 @@ def descended(scenario: flowsim.Scenario, step: float, iterations: int, also: tu
         direction = setting.reduced.lower(unit[:, :-1], unit[:, -1])
         signs = problem.weights.output_sign, problem.weights.output_log
         report = Report(step * iteration, step, iteration, 0, iteration, "", False, True)
-        recorder.keep(Snapshot(step * iteration, direction, np.log(norm), *signs), report)
+        recorder.keep(Passed.of([(Snapshot(step * iteration, direction, np.log(norm), *signs), report)]))
         weights = weights - step * gradient(problem, inputs, weights)
     root = layout.root(recorder.trajectory(complete=False), layout.coordinates(setting), problem)
     return Evidence(scenario, setting, root, step)

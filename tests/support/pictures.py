@@ -10,6 +10,8 @@ import numpy as np
 
 #: (training images, test images) of a tiny set, as many of each class.
 COUNTS = (60, 30)
+#: Height and width of those like MNIST.
+IMAGE = (6, 5)
 
 
 def idx(array: np.ndarray, magic: int | None = None) -> bytes:
@@ -18,7 +20,7 @@ def idx(array: np.ndarray, magic: int | None = None) -> bytes:
     return struct.pack(f">{1 + len(dims)}I", magic or 0x800 + len(dims), *dims) + array.astype(np.uint8).tobytes()
 
 
-def write_mnist(folder: Path, size: tuple[int, int] = (6, 5), prefix: str = "", packed: bool = True) -> Path:
+def write_mnist(folder: Path, size: tuple[int, int] = IMAGE, prefix: str = "", packed: bool = True) -> Path:
     """Four files like MNIST's."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(5)
@@ -39,8 +41,11 @@ def write_cifar(folder: Path, classes: int = 10) -> Path:
     files = {f"data_batch_{number}.bin": COUNTS[0] // 5 for number in range(1, 6)} | {"test_batch.bin": COUNTS[1]}
     if classes == 100:
         files = {"train.bin": 200, "test.bin": 100}
+    drawn = np.concatenate([rng.permutation(COUNTS[0]), rng.permutation(COUNTS[1])]) % classes
+    if classes == 100:
+        drawn = np.concatenate([rng.permutation(200), rng.permutation(100)]) % classes
     for name, count in files.items():
-        label = rng.permutation(count) % classes
+        label, drawn = drawn[:count], drawn[count:]
         labels = [label // 5, label] if classes == 100 else [label]
         records = np.column_stack([*labels, rng.integers(256, size=(count, 3072))])
         (folder / name).write_bytes(records.astype(np.uint8).tobytes())

@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 import pytest
+from support.pictures import IMAGE
 
 import flowsim
 from flowsim.evaluate import evidence, sphere
@@ -62,7 +63,15 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
         found["model.width"] = min(model["width"], max(NEURONS, least))
     if isinstance(raw.get("observe", {}).get("snapshots"), int):
         found["observe.snapshots"] = 3
-    return found
+    return found | _of_images(data, model)
+
+
+def _of_images(data: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """Networks of images that are as deep, but narrow; tiny MNIST has images of 6 x 5 pixels."""
+    if model.get("kind") not in ("conv", "resnet", "wide_resnet", "alexnet"):
+        return {}
+    image = {"model.image": [1, *IMAGE]} if data["kind"] == "idx" else {}
+    return image if model["kind"] == "conv" else {**image, "model.widen": 0.03}
 
 
 def _flow(raw: dict[str, Any]) -> dict[str, Any]:
@@ -85,8 +94,10 @@ def _shorter(flow: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evaluate(raw: dict[str, Any]) -> dict[str, Any]:
-    if "robustness" not in raw.get("evaluate", {}):
-        return {}
-    radii = raw["evaluate"]["robustness"]["radii"][:3]
-    changed = {"samples": TEST_SAMPLES, "steps": 2, "radii": radii}
-    return {f"evaluate.robustness.{key}": value for key, value in changed.items()}
+    asked, found = raw.get("evaluate", {}), {}
+    if "robustness" in asked:
+        few = {"samples": TEST_SAMPLES, "steps": 2, "radii": asked["robustness"]["radii"][:3]}
+        found |= {f"evaluate.robustness.{key}": value for key, value in few.items()}
+    if "smoothing" in asked:
+        found |= {f"evaluate.smoothing.{key}": TEST_SAMPLES for key in ("samples", "draws", "select")}
+    return found

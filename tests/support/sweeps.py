@@ -44,6 +44,6 @@ def fly_here(scenario: flowsim.Scenario, folder: Path) -> None:
     """Run the points of a sweep into its folder as a worker would, in this process; no dataset is gathered."""
     planned = plan(scenario)
     with Store.open(folder, planned, resume=False, overwrite=False) as store:
-        for batch in batches(planned, store.missing, Estimate(0, 0.0, 0.0), workers=1):
+        for batch in batches(planned, store.missing, Estimate(0), workers=1):
             store.keep(fly(batch))
         assert not store.missing, store.manifest.read_text()

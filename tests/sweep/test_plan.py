@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -9,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowsim
-from flowsim.scenario.sweep import MAX_POINTS, Range
-from flowsim.sweep.batches import Estimate, batches
+from flowsim.cli import main
+from flowsim.gate import limit
+from flowsim.scenario.sweep import Range
+from flowsim.sweep import sweep
+from flowsim.sweep.batches import Estimate, batches, estimate
+from flowsim.sweep.cost import seconds
 from flowsim.sweep.plan import plan
+from flowsim.threads import one_core
 
-LIGHT = Estimate(1, 1.0, 1.0)
+LIGHT = Estimate(1, operations=1.0, bytes=1.0)
 
 
 def points(text: str, **overrides):
@@ -128,7 +134,10 @@ def test_batches_have_every_point_once_and_get_smaller_towards_the_end(count, op
     key = "seed" if family else "flow.rtol"
     values = ", ".join(str(index if family else 1e-6 * (1 + index)) for index in range(count))
     planned = plan(flowsim.loads(f'[sweep.grid]\n"{key}" = [{values}]'))
-    found = [batch.points for batch in batches(planned, planned.points, Estimate(1, operations, 1.0), workers)]
+    found = [
+        batch.points
+        for batch in batches(planned, planned.points, Estimate(1, operations=operations, bytes=1.0), workers)
+    ]
     assert [point for points in found for point in points] == [point.sha256 for point in planned.points]
     sizes = [len(points) for points in found]
     assert sorted(sizes, reverse=True) == sizes
@@ -167,7 +176,7 @@ BAD = {
     "a billion points": (
         "[sweep.grid]\nseed = { from = 0, to = 999_999, count = 1_000_000 }\n"
         '"init.scale" = { from = 0.1, to = 1.0, count = 1000 }',
-        f"s.toml:1: sweep.grid: 1000000000 points; at most {MAX_POINTS}",
+        f"s.toml:1: sweep.grid: 1000000000 points; at most {limit('points'):.0f}",
     ),
     "lengths of zip": (
         '[sweep.zip]\nseed = [1, 2, 3]\n"model.width" = [3, 4]',
@@ -229,3 +238,57 @@ def test_rules_between_keys_are_seen_at_the_points():
 def test_a_scenario_without_a_sweep_is_none():
     with pytest.raises(flowsim.UsageError, match=r"has no \[sweep\]"):
         plan(flowsim.loads(""))
+
+
+SMALL = "[data]\ndimension = 6\nsamples = 8\n[model]\nwidth = 4\n[flow]\nuntil = { time = 1.0 }\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("[sweep.grid]\nseed = { from = 0, to = 39, count = 40 }\n'init.scale' = [0.1, 0.2]", 'sweep.grid."seed"'),
+        ("[sweep.zip]\nseed = { from = 0, to = 79, count = 80 }", 'sweep.zip."seed"'),
+        (f"[sweep]\npoints = [{', '.join(f'{{ seed = {seed} }}' for seed in range(80))}]", "sweep.points"),
+    ],
+    ids=["grid", "zip", "points"],
+)
+def test_a_sweep_that_takes_too_long_is_refused_at_what_makes_its_points(table, key, tmp_path, monkeypatch, capsys):
+    file, out = tmp_path / "s.toml", tmp_path / "out"
+    file.write_text(SMALL + table, encoding="utf-8")
+    monkeypatch.setenv("FLOWSIM_LIMITS", "seconds=1")
+    with one_core():  # or there would be a worker for each
+        for command in (["check", str(file)], ["sweep", str(file), "-o", str(out), "--workers", "1"]):
+            assert main(command) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"{file}:9: {key}: 80 points of about ")
+            assert "--workers" in line
+    assert not out.exists()
+
+
+def test_more_workers_make_a_sweep_shorter_but_never_than_a_point():
+    of_each = Estimate(1, seconds=10.0)
+    assert seconds(of_each, points=100, workers=1) == pytest.approx(2 * seconds(of_each, points=100, workers=2))
+    assert seconds(of_each, points=2, workers=50) == seconds(of_each, points=1, workers=1)
+
+
+def test_points_at_once_that_need_too_much_memory_are_refused_with_how_many_would_fit(tmp_path, monkeypatch):
+    scenario = flowsim.loads(SMALL + "[sweep.grid]\nseed = [0, 1, 2, 3, 4, 5]")
+    planned = plan(scenario)
+    of_each = estimate(planned, planned.points)
+    monkeypatch.setenv("FLOWSIM_LIMITS", f"memory={2.5 * of_each.memory:.9g}")
+    with pytest.raises(flowsim.UsageError, match=r"6 points at once would take .*; --workers 2 fits"):
+        sweep(scenario, tmp_path / "out", workers=6)
+
+
+def test_check_says_how_long_a_sweep_takes(tmp_path, capsys):
+    file = tmp_path / "s.toml"
+    file.write_text(SMALL + "[sweep.grid]\nseed = [0, 1, 2, 3]", encoding="utf-8")
+    assert main(["check", str(file), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["sweep"]
+    assert facts["core_seconds"] == pytest.approx(facts["seconds"] * min(facts["workers"], 4))
+    assert main(["check", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    *_, time, memory, _ = lines
+    assert time.startswith("time         of the order of ")
+    assert f" with --workers {facts['workers']}, " in time
+    assert memory.startswith("memory       about ")

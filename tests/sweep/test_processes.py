@@ -189,8 +189,8 @@ def test_points_that_no_worker_survives_or_has_the_memory_for_are_recorded_and_t
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
     assert (result.exit_code, result.done) == (4, 2)
     told = {point.partition(",")[0]: status for point, (status, _) in result.failed.items()}
-    assert told == {"seed = 2": "out_of_memory", "seed = 3": "killed"}
-    assert flowsim.open_sweep(result.folder)["status"].values.tolist() == ["done", "out_of_memory", "killed", "done"]
+    assert told == {"seed = 2": "refused", "seed = 3": "killed"}
+    assert flowsim.open_sweep(result.folder)["status"].values.tolist() == ["done", "refused", "killed", "done"]
 
 
 def test_a_script_that_its_workers_cannot_import_is_told_what_to_do(folder: Path) -> None:

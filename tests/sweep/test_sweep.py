@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -222,13 +223,17 @@ def test_a_line_that_is_none_is_named(swept):
 
 
 def test_two_sweeps_do_not_write_to_one_folder(swept, tmp_path):
-    from flowsim.sweep.plan import plan
-    from flowsim.sweep.store import Store
+    from flowsim.durable import held
 
     result = swept()
-    other = Store.open(result.folder, plan(flowsim.loads(BASE + GRID)), resume=True, overwrite=False)
-    with other, pytest.raises(flowsim.UsageError, match="another flowsim sweep writes to it"):
-        swept(resume=True)
+    before = {file: file.read_bytes() for file in result.folder.rglob("*.*")}
+    for more in ({"resume": True}, {"overwrite": True}):
+        with (
+            held(result.folder),
+            pytest.raises(flowsim.UsageError, match=rf"process {os.getpid()} on .* has been writing"),
+        ):
+            swept(**more)
+    assert {file: file.read_bytes() for file in result.folder.rglob("*.*")} == before
 
 
 def test_what_is_no_sweep_is_not_opened_as_one(tmp_path):

@@ -156,7 +156,8 @@ def trust_region(gradient: Floats, eigenvalues: Floats, radius: Floats) -> tuple
     tiny = np.finfo(float).tiny
     # at the upper end |z| <= radius; at the lower one it may be anything
     low, high = top * (1 + 1e-9), top * (1 + 1e-9) + length / np.maximum(radius, tiny) + tiny
-    for _ in range(MULTIPLIER_HALVINGS):
+    # without curvature the upper end is the multiplier
+    for _ in range(MULTIPLIER_HALVINGS if top.any() else 0):
         middle = (low + high) / 2
         inside = np.linalg.norm(gradient / (middle[:, None] - eigenvalues), axis=1) <= radius
         low, high = np.where(inside, low, middle), np.where(inside, middle, high)

@@ -86,9 +86,9 @@ def check(scenario: Scenario, problem: Problem) -> None:
         if others:
             raise scenario.error(*((f"evaluate.robustness.compare[{index}]", only) for index in others))
         return
-    if set(np.unique(_labels(problem.samples)).tolist()) != {-1.0, 1.0}:
+    if set(np.unique(labels_of(problem.samples)).tolist()) != {-1.0, 1.0}:
         raise scenario.error(("evaluate.robustness", "needs samples of both labels, +1 and -1, and of these only"))
-    if problem.test is not None and not np.isin(_labels(problem.test), (-1.0, 1.0)).all():
+    if problem.test is not None and not np.isin(labels_of(problem.test), (-1.0, 1.0)).all():
         raise scenario.error(("evaluate.robustness", "needs held-out samples whose labels are +1 or -1"))
     for index, name in enumerate(wanted.compare):
         if name in IDEALS:
@@ -149,10 +149,10 @@ def _told(samples: Samples, by_class: bool) -> tuple[Floats, Integers]:
     """(label, cluster) of each, or both times its class"""
     if by_class:
         return samples.targets, samples.targets.astype(np.int64)
-    return _labels(samples), samples.sample_cluster
+    return labels_of(samples), samples.sample_cluster
 
 
-def _labels(samples: Samples) -> Floats:
+def labels_of(samples: Samples) -> Floats:
     """(n,): of the samples' clusters where all are known, so without label noise"""
     known = len(samples.centers) > 0 and bool((samples.sample_cluster >= 0).all())
     return samples.cluster_label[samples.sample_cluster].astype(float) if known else samples.label

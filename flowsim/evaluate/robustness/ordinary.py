@@ -12,8 +12,8 @@ import numpy as np
 from ...arrays import Floats
 from ...kinds.network import Layer, Network
 
-#: Bytes that numbers between inputs and outputs may take at a time, and the most inputs at a time.
-BYTES, MOST = 2**28, 1024
+#: The most inputs at a time.
+MOST = 1024
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,9 @@ class Ordinary:
 
     def _in_parts(self, function: Callable[[Floats], tuple[Floats, ...]], x: Floats) -> list[Floats]:
         """What the function gives for inputs, of which no more are in memory at a time than fit."""
-        from ...kinds.trees import entries_of_one  # as above
+        from ...kinds.trees import at_a_time  # as above
 
-        fit = max(BYTES // (8 * max(entries_of_one(self.network), 1)), 1)
-        most = min(2 ** (fit.bit_length() - 1), MOST)
+        most = min(at_a_time(self.network), MOST)
         found = []
         for begin in range(0, max(len(x), 1), most):
             part = x[begin : begin + most]

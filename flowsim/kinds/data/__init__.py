@@ -55,7 +55,8 @@ class DataSection(Section):
 
     drawn: whether they come from a distribution, of which `fresh` draws more. takes_arrays: whether `x` and `y` may be
     handed over from Python. counted: whether each sample is of one of the clusters, which are as large. alike: whether all
-    seeds have the same samples. own_test: whether a test set may belong to them, to be taken with `draw`.
+    seeds have the same samples. own_test: whether a test set may belong to them, to be taken with `draw`. of_images:
+    whether features are pixels.
     """
 
     TAG: ClassVar[str] = "kind"
@@ -65,6 +66,7 @@ class DataSection(Section):
     counted: ClassVar[bool] = True
     alike: ClassVar[bool] = False
     own_test: ClassVar[bool] = False
+    of_images: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # keys of a kind, or else constants of it
@@ -80,6 +82,11 @@ class DataSection(Section):
     def clusters(self) -> int | None:
         """How many there are; None where that is known only once a file is read, or where there are none."""
         return None
+
+    @property
+    def augmented(self) -> bool:
+        """Whether samples change at random before a gradient sees them."""
+        return False
 
     @property
     def real_targets(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,6 +23,8 @@ DIGIT_IMAGES = 1797
 
 class Digits(DataSection):
     """Handwritten digits of scikit-learn, 8 x 8 pixels. A digit is a cluster; even ones are labelled +1, odd ones -1."""
+
+    of_images: ClassVar[bool] = True
 
     kind: Literal["digits"]
     samples: int | None = Field(

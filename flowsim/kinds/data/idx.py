@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ...arrays import Integers
+from ...gate import fits
 from ..files import first_line
 from ..image_set import ImageSet
-from ..images import Bytes, Images, NoTestSet, Part, fits
+from ..images import Bytes, Images, NoTestSet, Part
 from ..section import refuse
 from . import DATA
 

@@ -46,14 +46,14 @@ class Alexnet(ConvolutionalSection):
 
         for number, layer in enumerate(LAYERS, start=1):
             signal = layers.convolved(f"conv_{number}", signal, self.widened(layer.channels), layer.kernel)
-            signal = layers.activated(layers.normalised(f"norm_{number}", signal))
+            signal = layers.activated(f"conv_{number}", layers.normalised(f"norm_{number}", signal))
             if layer.pools:
                 signal = pooled(signal, 3, 2, largest=True)
             layers.named(f"conv_{number}", signal)
         signal = signal.reshape(len(signal), -1)
         for number, neurons in enumerate(self.hidden, start=1):
             name = f"dense_{number}"
-            signal = layers.activated(layers.dense(name, signal, self.widened(neurons), bias=self.biases))
+            signal = layers.activated(name, layers.dense(name, signal, self.widened(neurons), bias=self.biases))
             layers.named(name, signal)
         return layers.dense(OUTPUT, signal, outputs, bias=self.biases)
 

@@ -43,7 +43,7 @@ class Conv(ConvolutionalSection):
 
         for layer, channels in enumerate(self.channels, start=1):
             signal = layers.convolved(f"conv_{layer}", signal, self.widened(channels), self.kernel)
-            signal = layers.activated(layers.normalised(f"norm_{layer}", signal))
+            signal = layers.activated(f"conv_{layer}", layers.normalised(f"norm_{layer}", signal))
             if self.pool != "none":
                 signal = pooled(signal, 2, 2, largest=self.pool == "max")
             layers.named(f"conv_{layer}", signal)

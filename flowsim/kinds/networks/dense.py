@@ -95,6 +95,11 @@ class Dense(OrdinarySection):
             found[name] = x
         return found
 
+    def preactivations(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        signals, (*hidden, _) = self.signals(params, x), self._scales(x.shape[1])
+        layers = zip(signals, [x, *signals.values()], hidden, strict=False)
+        return {name: scales.multiplier * seen @ params[name].T for name, seen, scales in layers}
+
     def _scales(self, features: int) -> Iterator[Scales]:
         """Of each layer, the first one first."""
         below = (features, *self.widths)

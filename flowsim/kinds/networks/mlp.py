@@ -98,6 +98,11 @@ class Mlp(NeuronsSection):
             x = self._with_constant(found[name])
         return found
 
+    def preactivations(self, params: Mapping[str, Any], x: Any) -> Mapping[str, Any]:
+        below = [x, *map(self._with_constant, self.signals(params, x).values())]
+        *hidden, _ = params
+        return {name: seen @ params[name].T for name, seen in zip(hidden, below, strict=False)}
+
     def _with_constant(self, signal: Any) -> Any:
         """With the constant feature of biases, as the layer above takes it."""
         if not self.bias:

@@ -7,7 +7,6 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from html import escape
 from importlib.resources import files
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,12 +16,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...durable import claimed, write_text
 from ...errors import UsageError
 from ...evaluate.case import Case, Result, tree_of
-from ...results import check_writable, write_text
+from ...markup import escape
 from . import sections
 from .curves import Absent, Figure, figures
 from .frames import frames
+from .pictures import pictures
 from .radius import over_radius
 from .run import Run
 
@@ -37,6 +38,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
     ("robust", "Robustness in numbers", sections.robustness),
+    ("features", "Features", pictures),
     ("limit", "Distance from a KKT point", sections.limit),
     ("numerics", "Numerics", sections.numerics),
     ("scenario", "Scenario", sections.scenario),
@@ -61,16 +63,14 @@ def write_report(
     Raises UsageError where one is not a result, where the page
     cannot be written, where it exists and `overwrite` is not set, and where Plotly is not installed.
     """
-    check_writable(output, overwrite)
     shown = [results] if isinstance(results, str | PathLike | xr.DataTree | Case) else [*results]
     file, paths = Path(output), [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
     if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
         raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
-    with ExitStack() as opened:
+    with claimed(file, overwrite), ExitStack() as opened:
         short = len({path.name for path in paths}) == len(paths)
         runs = [_run(result, number, short, seed, opened) for number, result in enumerate(shown, start=1)]
-        text = page(runs)
-    write_text(file, text)
+        write_text(file, page(runs))
 
 
 def _run(result: Result, number: int, short: bool, seed: int | None, opened: ExitStack) -> Run:

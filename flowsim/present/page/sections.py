@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from html import escape
 from shlex import quote
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from ...evaluate.phases import moment
 from ...kinds.used import ATTRIBUTE as PLUGINS
 from ...kinds.used import lines as plugin_lines
-from ...markup import facts, table
+from ...markup import escape, facts, table
 from .run import Phase, Run, number
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.

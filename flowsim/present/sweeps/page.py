@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from importlib.resources import files
 from io import StringIO
 from os import PathLike
@@ -12,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from ...durable import claimed, write_text
 from ...errors import UsageError
 from ...kinds.used import lines as plugin_lines
-from ...markup import facts, folded, table
-from ...results import check_writable, write_text
+from ...markup import escape, facts, folded, table
 from .draw import plot
 from .table import axes_of, failed, keys, numbers, range_of
 
@@ -32,9 +31,8 @@ MAX_PICTURES = 16
 def write_report(dataset: xr.Dataset, output: str | PathLike[str], *, name: str = "", overwrite: bool = False) -> None:
     """Write the page about a sweep. Raises UsageError where it cannot be written, exists and `overwrite` is not set, or
     where Matplotlib is missing."""
-    check_writable(output, overwrite)
-    file, text = Path(output), page(dataset, name)
-    write_text(file, text)
+    with claimed(output, overwrite):
+        write_text(Path(output), page(dataset, name))
 
 
 def page(dataset: xr.Dataset, name: str = "") -> str:

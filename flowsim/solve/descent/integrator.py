@@ -11,7 +11,7 @@ from ...kinds.streams import stream
 from ...problem import Reduced
 from ...problem.planes import Planes
 from ...scenario import Scenario
-from ..goals import reached_goal
+from ..goals import Goals, met_at_start, reached_goal
 from ..integrator import Report
 from ..numba.layout import ACCEPTED, EVALUATIONS, FINITE, LOG_LOSS, REACHED, STALLED, TIME, Aims, Data, Network, State
 from ..numba.regime import Regime, purifies
@@ -35,7 +35,7 @@ class DescentIntegrator:
     """Implements :class:`flowsim.solve.integrator.Integrator`. A carry that was handed to `advance` is used up."""
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
-        self._until, self._seed = scenario.flow.until, scenario.single_seed
+        self._until, self._seed, self._reduced = scenario.flow.until, scenario.single_seed, reduced
         self._method = Method.of(scenario, len(reduced.targets), plan.iterations)
         # without gates a pair at 0 is on the active side: ReLU'(0) = 1, as in Li et al. 2025, Section 3
         self._network = Network.of(reduced.problem, plan.coordinates, scenario)._replace(
@@ -65,7 +65,11 @@ class DescentIntegrator:
     def begin(self) -> State:
         state = self._empty()
         state.y[:] = self._start
-        return self.advance(state, 0.0, 0)
+        self.advance(state, 0.0, 0)
+        if (goals := Goals.of(self._until)).watched:
+            log_loss = float(state.clock[LOG_LOSS])
+            state.counts[REACHED] = met_at_start(goals, self._reduced, self.now(state), log_loss)
+        return state
 
     def advance(self, carry: State, stop: float, attempts: int) -> State:
         counts, method = carry.counts, self._method

@@ -63,7 +63,7 @@ class Coordinates(Protocol):
         """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
 
     def step_errors(
-        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+        self, before: State, after: State, error: State, length: jax.Array, rtol: jax.Array, constants: Constants
     ) -> jax.Array:
         """The same of a step of this length, which is accepted where none is above rtol."""
 
@@ -84,7 +84,7 @@ class OfNeurons(ABC):
     def errors(self, before: State, after: State, error: State) -> jax.Array: ...
 
     def step_errors(
-        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+        self, before: State, after: State, error: State, length: jax.Array, rtol: jax.Array, constants: Constants
     ) -> jax.Array:
         return self.errors(before, after, error)
 

@@ -14,11 +14,10 @@ import numpy as np
 import optimistix
 
 from ...kinds.trees import in_float64
-from ...machine import measured, remember
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
-from ..compiling import compiling
-from ..goals import Goals, Watch, reached_goal
+from ..compiling import compiling, foreseen, took
+from ..goals import Goals, Watch, met_at_start, reached_goal
 from ..integrator import Report
 from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
@@ -46,9 +45,11 @@ SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
     "kvaerno5": _kvaerno5,
 }
 
-#: The name under which is remembered how long compiling took, about how many processor seconds that is where it was never
-#: measured, and how many are more than what is compiled already takes.
-NAME, SECONDS, WORTH_NOTING = "diffrax", 4.0, 1.0
+#: The name under which is remembered how long compiling took, about how many processor seconds that is for each trained
+#: array where it was never measured, and how many are more than what is compiled already takes.
+NAME, SECONDS, WORTH_NOTING = "diffrax", 2.0, 1.0
+#: Arrays of two layers.
+TWO_LAYERS = 2
 #: What a trained array of an ordinary network is saved as, by its place.
 LEAF = "leaf_{}"
 
@@ -88,6 +89,8 @@ class DiffraxIntegrator:
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem, flow = reduced.problem, scenario.flow
         self._until, self._goals = flow.until, Goals.of(flow.until)
+        self._reduced, self._rtol = reduced, flow.rtol
+        self._arrays = TWO_LAYERS if problem.network is None else len(problem.network.leaves)
         polar = plan.coordinates == "polar"
         smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min(initial=0.0))), 1.0)
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
@@ -97,7 +100,6 @@ class DiffraxIntegrator:
             return Stepper(
                 solver,
                 coordinates,
-                flow.rtol,
                 watch_loss=self._goals.log_loss > -np.inf,
                 watch_alignment=self._goals.alignment < np.inf,
                 until_separated=plan.clock == GOING_OVER and not loss_clock,
@@ -120,11 +122,16 @@ class DiffraxIntegrator:
         return NAME
 
     def to_compile(self) -> float:
-        return measured().get(NAME, SECONDS)
+        return foreseen(NAME, self._arrays, SECONDS)
 
     @in_float64
     def begin(self) -> Carry:
-        return self._ready(lambda: self._stepper.begin(self._start, self._constants))
+        carry = self._ready(lambda: self._stepper.begin(self._start, self._constants))
+        if not self._goals.watched:
+            return carry
+        log_loss = float(self._stepper.log_loss(carry.state, self._constants))
+        met = met_at_start(self._goals, self._reduced, self.now(carry), log_loss)
+        return carry._replace(reached=jnp.asarray(met))
 
     @in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -134,7 +141,7 @@ class DiffraxIntegrator:
         return self._advance(carry, stop, attempts)
 
     def _advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, stop, attempts)
+        carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, self._rtol, stop, attempts)
         jax.block_until_ready(carry.time)
         return carry
 
@@ -145,7 +152,7 @@ class DiffraxIntegrator:
             carry = self._advance(make(), -np.inf, 0)
             seconds = time.thread_time() - begun
         if seconds > WORTH_NOTING:
-            remember(NAME, seconds)
+            took(NAME, self._arrays, seconds)
         return carry
 
     def _of(self, carry: Carry) -> Stepper:

@@ -53,7 +53,6 @@ class Stepper:
 
     solver: Any  # a diffrax Runge–Kutta solver; diffrax gives its tableau no common type
     coordinates: Coordinates
-    rtol: float
     watch_loss: bool = False
     watch_alignment: bool = False
     until_separated: bool = False
@@ -66,8 +65,8 @@ class Stepper:
 
     @cached_property
     def _controller(self) -> Any:
-        # it is handed one relative error per neuron, hence rtol = 0 and the largest one as norm
-        return diffrax.PIDController(rtol=0.0, atol=self.rtol, norm=jnp.max, pcoeff=0.2, icoeff=0.5)
+        # it is handed one error per neuron in units of the tolerance, hence atol = 1 and the largest one as norm
+        return diffrax.PIDController(rtol=0.0, atol=1.0, norm=jnp.max, pcoeff=0.2, icoeff=0.5)
 
     @partial(jax.jit, static_argnums=0)
     def begin(self, state: State, constants: Constants) -> Carry:
@@ -102,7 +101,9 @@ class Stepper:
         _, controller_state = self._controller.init(
             self._term, time, time + step, state, step, constants, self._term.vf, self._order
         )
-        first = eqx.filter_eval_shape(self.solver.step, self._term, time, time, state, constants, solver_state, False)
+        # any field tells what a step leaves to interpolate by, and this one is soon traced
+        at_rest = diffrax.ODETerm(lambda time, state, constants: state)
+        first = eqx.filter_eval_shape(self.solver.step, at_rest, time, time, state, constants, solver_state, False)
         return Carry(
             time=time,
             step=step,
@@ -126,10 +127,17 @@ class Stepper:
 
     @partial(jax.jit, static_argnums=0)
     def advance(
-        self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, stop: jax.Array, steps: jax.Array
+        self,
+        carry: Carry,
+        constants: Constants,
+        watch: Watch,
+        goals: Goals,
+        rtol: jax.Array,
+        stop: jax.Array,
+        steps: jax.Array,
     ) -> Carry:
         """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails. Steps of
-        many stages count as several."""
+        many stages count as several. rtol: the largest error of a neuron in a step, relative to the neuron."""
         last, most = carry.accepted + carry.rejected + steps, carry.spent + steps * LONG_STEP
 
         def goes_on(carry: Carry) -> jax.Array:
@@ -137,7 +145,7 @@ class Stepper:
             waiting = waiting & (carry.spent < most)
             return waiting & (carry.accepted + carry.rejected < last) & ~carry.reached & ~carry.stalled
 
-        return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals), carry)
+        return jax.lax.while_loop(goes_on, lambda carry: self._step(carry, constants, watch, goals, rtol), carry)
 
     def reads(self, carry: Carry) -> jax.Array:
         """The reading of the present instant."""
@@ -171,7 +179,7 @@ class Stepper:
         inside = self.solver.interpolation_cls(t0=carry.previous, t1=carry.time, **carry.dense).evaluate(time)
         return self.coordinates.settle(inside)
 
-    def _step(self, carry: Carry, constants: Constants, watch: Watch, goals: Goals) -> Carry:
+    def _step(self, carry: Carry, constants: Constants, watch: Watch, goals: Goals, rtol: jax.Array) -> Carry:
         begin, before = carry.time, carry.state
         # the end is met exactly, without a sliver of a step before it
         goal = goals.end if self.clock is None else jnp.inf
@@ -179,11 +187,11 @@ class Stepper:
         after, error, dense, solver_state, result = self.solver.step(
             self._term, begin, end, before, constants, carry.solver_state, made_jump=False
         )
-        errors = self.coordinates.step_errors(before, after, error, end - begin, self.rtol, constants)
+        errors = self.coordinates.step_errors(before, after, error, end - begin, rtol, constants)
         errors = jnp.where(jnp.isfinite(errors) & (result == diffrax.RESULTS.successful), errors, jnp.inf)
         nothing = jnp.zeros_like(errors)
         keep, time, next_end, _, controller_state, _ = self._controller.adapt_step_size(
-            begin, end, nothing, nothing, constants, errors, self._order, carry.controller_state
+            begin, end, nothing, nothing, constants, errors / rtol, self._order, carry.controller_state
         )
         step = next_end - time
         after = self.coordinates.settle(after)

@@ -67,7 +67,7 @@ class Tree:
         return self.of.relative(_arrays(error), self._sizes(before, after), jnp)
 
     def step_errors(
-        self, before: State, after: State, error: State, length: jax.Array, rtol: float, constants: Constants
+        self, before: State, after: State, error: State, length: jax.Array, rtol: jax.Array, constants: Constants
     ) -> jax.Array:
         """A unit in which large velocities cancel, as one that passes through zero, or stays there by a symmetry, cannot be
         as exact as its size asks: relative errors of all units move it by their size times its leeway."""

@@ -1,4 +1,4 @@
-"""The Numba engine behind the drive's protocol, and its own flight through the instants of an ensemble."""
+"""The Numba engine behind the protocol of all engines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
 from ...problem.planes import planes
 from ...scenario import Scenario
-from ..goals import reached_goal
-from ..integrator import Flown, Report
+from ..goals import Goals, met_at_start, reached_goal
+from ..integrator import Passed, Report
 from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from . import layout
@@ -57,7 +57,7 @@ class NumbaIntegrator:
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
-        self._until, self._outputs = scenario.flow.until, problem.outputs
+        self._until, self._outputs, self._reduced = scenario.flow.until, problem.outputs, reduced
         self._network = Network.of(problem, plan.coordinates, scenario)
         self._planes = planes(reduced.inputs)
         self._data = Data.of(reduced, self._planes)
@@ -80,25 +80,29 @@ class NumbaIntegrator:
         carry.state.y[:] = self._start
         carry.state.counts[layout.LOSS_CLOCK] = self._clock == "loss"
         carry.state.counts[layout.GOES_OVER] = self._clock == GOING_OVER
-        return self.advance(carry, 0.0, 0)
-
-    def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        self._ask(ADVANCE, carry, reading=stop, limit=attempts)
+        self.advance(carry, 0.0, 0)
+        if (goals := Goals.of(self._until)).watched:
+            log_loss = float(carry.state.clock[layout.LOG_LOSS])
+            carry.state.counts[layout.REACHED] = met_at_start(goals, self._reduced, self.now(carry), log_loss)
         return carry
 
-    def fly(self, instants: Floats, limit_steps: int | None, stopped: Booleans) -> Flown:
-        carry = self.begin()
+    def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
+        self._ask(ADVANCE, carry, reading=stop, attempts=attempts)
+        return carry
+
+    def through(self, carry: Carry, instants: Floats, attempts: int, stopped: Booleans) -> Passed | None:
         log = self._log(len(instants))
-        limit = np.iinfo(np.int64).max if limit_steps is None else limit_steps
-        count = int(self._ask(THROUGH, carry, limit=limit, instants=instants, stopped=stopped, log=log))
+        count = int(self._ask(THROUGH, carry, attempts=attempts, instants=instants, stopped=stopped, log=log))
+        if not count:
+            return None
         numerics = {name: log.counts[:count, place] for name, place in COUNTED.items()}
         sliding = log.sliding[:count, :, self._planes.plane] if self._network.kinked else None
-        return Flown(
-            self._rows.snapshot(instants[:count], log.y[:count], sliding, self._log10(instants[:count])),
-            {**numerics, "step_size": log.step[:count]},
-            self.report(carry),
-            self.now(carry),
-        )
+        time, log_time = instants[:count], log.log_time[:count]
+        if self._by_clock:
+            time = _exp(log_time)
+        log10_time = log_time / np.log(10) if self._loss_clock else None
+        snapshot = self._rows.snapshot(time, log.y[:count], sliding, log10_time)
+        return Passed(snapshot, {**numerics, "step_size": log.step[:count]})
 
     def report(self, carry: Carry) -> Report:
         clock, counts = carry.state.clock, carry.state.counts
@@ -120,7 +124,7 @@ class NumbaIntegrator:
     def at(self, carry: Carry, reading: float) -> Snapshot:
         state, y = carry.state, np.empty_like(carry.state.y)
         log_time = self._ask(INSIDE, carry, reading=reading, y=y)
-        time = _exp(log_time) if self._by_clock else reading
+        time = float(_exp(log_time)) if self._by_clock else reading
         log10_time = log_time / np.log(10) if self._loss_clock else None
         sliding = self._sliding(state.seen_count, state.seen_plane)
         return self._rows.snapshot(time, y, sliding, log10_time)
@@ -134,10 +138,6 @@ class NumbaIntegrator:
         sliding = self._sliding(state.slide_count, state.slide_plane)
         log10_time = self._log10_time(carry) if self._loss_clock else None
         return self._rows.snapshot(float(state.clock[layout.FLOW_TIME]), state.y.copy(), sliding, log10_time)
-
-    def _log10(self, time: Floats) -> Floats | None:
-        with np.errstate(divide="ignore"):
-            return np.log10(time) if self._loss_clock else None
 
     def _log10_time(self, carry: Carry) -> float:
         clock, end = carry.state.clock, self._setting[3].end
@@ -171,7 +171,7 @@ class NumbaIntegrator:
         carry: Carry,
         *,
         reading: float = 0.0,
-        limit: int = 0,
+        attempts: int = 0,
         instants: Floats = _NO_INSTANTS,
         stopped: Booleans = _NOT_STOPPED,
         y: Floats | None = None,
@@ -181,7 +181,7 @@ class NumbaIntegrator:
         return (
             task,
             float(reading),
-            int(limit),
+            int(attempts),
             instants,
             stopped,
             *self._setting,
@@ -210,7 +210,7 @@ class NumbaIntegrator:
         return along[:, self._planes.plane]
 
 
-def _exp(log_time: float) -> float:
+def _exp(log_time: Any) -> Any:
     """Flow time, inf where it is no float any more."""
     with np.errstate(over="ignore"):
-        return float(np.exp(log_time))
+        return np.exp(log_time)

@@ -376,10 +376,11 @@ def _room_of_gates(state: State, shape: tuple[int, int]) -> dict[str, Any]:
 
 
 class Log(NamedTuple):
-    """What a flight leaves: y (T, m, r + 2), counts (T, …), step (T,), and sliding (T, m, H) for the planes of a network
-    with gates, None of any other."""
+    """What is kept of many instants: y (T, m, r + 2), log_time (T,), counts (T, …), step (T,), and sliding (T, m, H) for
+    the planes of a network with gates, None of any other."""
 
     y: Floats
+    log_time: Floats
     counts: Integers
     step: Floats
     sliding: Any = None
@@ -389,6 +390,7 @@ class Log(NamedTuple):
         """shape: that of y."""
         return cls(
             y=np.zeros((instants, *shape)),
+            log_time=np.zeros(instants),
             counts=np.zeros((instants, COUNTERS), dtype=np.int64),
             step=np.zeros(instants),
             sliding=np.zeros((instants, shape[0], planes), dtype=np.bool_) if network.kinked else None,

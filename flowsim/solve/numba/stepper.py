@@ -85,7 +85,7 @@ SAFETY, NOW, BEFORE, SLOWEST, FASTEST = 0.9, 0.7, 0.2, 0.2, 10.0
 FADE = 0.98
 #: Steps between two looks at whether they are stiff; at least so many that are not lead back.
 LEAST_PATIENCE = 20
-#: So often a flight looks whether it has been stopped.
+#: So often it looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
 #: What a kernel is asked for: a function below.
 ADVANCE, INSIDE, THROUGH = range(3)
@@ -101,7 +101,7 @@ def kernel(regime: Regime) -> Kernel:
 def flow(
     task: int,
     reading: float,
-    limit: int,
+    attempts: int,
     instants: Floats,
     stopped: Booleans,
     network: Network,
@@ -115,11 +115,11 @@ def flow(
 ) -> float:
     """One entry for all tasks: the machine code of each entry has the whole field and all steps once more."""
     if task == ADVANCE:
-        advance(reading, limit, network, data, solver, aims, state, work)
+        advance(reading, attempts, network, data, solver, aims, state, work)
         return 0.0
     if task == INSIDE:
         return inside(reading, network, data, solver, aims, state, work, y)
-    return float(through(instants, limit, stopped, network, data, solver, aims, state, work, log))
+    return float(through(instants, attempts, stopped, network, data, solver, aims, state, work, log))
 
 
 @compiled
@@ -152,7 +152,7 @@ def advance(
 @compiled
 def through(
     instants: Floats,
-    limit: int,
+    attempts: int,
     stopped: Booleans,
     network: Network,
     data: Data,
@@ -162,32 +162,28 @@ def through(
     work: Work,
     log: Log,
 ) -> int:
-    """Go on from time 0 through the instants, each noted in the log; how many were reached.
-
-    Ends before where `limit` steps were accepted, a goal is met, no step is possible, or stopped[0] is set.
-    """
+    """Advance to one instant after the other, each noted in the log; how many were passed."""
     clock, counts = state.clock, state.counts
+    last, most = counts[ACCEPTED] + counts[REJECTED] + attempts, counts[EVALUATIONS] + attempts * LONG_STEP
     for place in range(len(instants)):
         while clock[READING] < instants[place]:
-            if counts[REACHED] or counts[STALLED] or counts[ACCEPTED] >= limit or stopped[0]:
+            left = last - counts[ACCEPTED] - counts[REJECTED]
+            over = counts[REACHED] or counts[STALLED] or (clock[FLOW_TIME] >= aims.end and aims.end < inf)
+            if over or left <= 0 or counts[EVALUATIONS] >= most or stopped[0]:
                 return place
-            advance(
-                instants[place],
-                min(limit - counts[ACCEPTED], STEPS_BETWEEN_LOOKS),
-                network,
-                data,
-                solver,
-                aims,
-                state,
-                work,
-            )
+            few = min(left, STEPS_BETWEEN_LOOKS)
+            advance(instants[place], few, network, data, solver, aims, state, work)
         within = clock[READING] > instants[place]
-        if within:
-            inside(instants[place], network, data, solver, aims, state, work, log.y[place])
-        else:
-            copy(state.y, log.y[place])
         copy(counts, log.counts[place])
         log.step[place] = clock[STEP]
+        if within:
+            y = log.y[place]
+            log.log_time[place] = inside(instants[place], network, data, solver, aims, state, work, y)
+        else:
+            if WITH_GATES and counts[TURNS]:
+                _turn_first(network, data, solver.early, aims, state, work)
+            copy(state.y, log.y[place])
+            log.log_time[place] = _log_time(state)
         if WITH_GATES:
             count, plane = (state.seen_count, state.seen_plane) if within else (state.slide_count, state.slide_plane)
             for j in range(len(log.sliding[place])):
@@ -230,6 +226,14 @@ def inside(
         _see_sliding(part, state)
     state.counts[EVALUATIONS] = evaluations
     return log_time
+
+
+@compiled
+def _log_time(state: State) -> float:
+    """Of the state itself."""
+    if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:
+        return state.clock[LOG_TIME]
+    return log(state.clock[TIME]) if state.clock[TIME] > 0.0 else -inf
 
 
 @compiled

@@ -14,12 +14,14 @@ from ..numba.layout import PGD_LENGTH
 
 
 class Attacker(NamedTuple):
-    """So many steps of a length, each back within the radius of where the sample started."""
+    """So many steps of a length, each back within the radius of where the sample started. warmup: iterations in which
+    radius and length rise from 0 to what they are."""
 
     norm: str
     radius: float
     steps: int
     length: float
+    warmup: int = 0
 
     @classmethod
     def of(cls, scenario: Scenario) -> Attacker | None:
@@ -28,15 +30,23 @@ class Attacker(NamedTuple):
         if attack is None:
             return None
         length = attack.radius if attack.kind == "fgm" else PGD_LENGTH * attack.radius / attack.iterations
-        return cls(attack.norm, attack.radius, attack.iterations, length)
+        return cls(attack.norm, attack.radius, attack.iterations, length, attack.warmup or 0)
 
-    def moved(self, inputs: jax.Array, ascent: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        """Samples (n, r) where their loss is larger; ascent: (n, r) -> the directions in which it rises."""
+    def moved(
+        self, inputs: jax.Array, ascent: Callable[[jax.Array], jax.Array], part: jax.Array | float = 1.0
+    ) -> jax.Array:
+        """Samples (n, r) where their loss is larger; ascent: (n, r) -> the directions in which it rises. part: of the
+        radius."""
 
         def step(_: int, moved: jax.Array) -> jax.Array:
-            return inputs + self._within(moved - inputs + self.length * self._steepest(ascent(moved)))
+            there = moved - inputs + part * self.length * self._steepest(ascent(moved))
+            return inputs + self._within(there, part * self.radius)
 
         return jax.lax.fori_loop(0, self.steps, step, inputs)
+
+    def part(self, iteration: jax.Array) -> jax.Array | float:
+        """Of the radius, after so many iterations."""
+        return jnp.minimum(iteration / self.warmup, 1.0) if self.warmup else 1.0
 
     def _steepest(self, ascent: jax.Array) -> jax.Array:
         if self.norm == "linf":
@@ -45,8 +55,8 @@ class Attacker(NamedTuple):
         row = ascent / jnp.where(largest > 0, largest, 1.0)
         return row / jnp.where(largest > 0, jnp.linalg.norm(row, axis=1, keepdims=True), 1.0)
 
-    def _within(self, move: jax.Array) -> jax.Array:
+    def _within(self, move: jax.Array, radius: jax.Array | float) -> jax.Array:
         if self.norm == "linf":
-            return jnp.clip(move, -self.radius, self.radius)
+            return jnp.clip(move, -radius, radius)
         size = jnp.linalg.norm(move, axis=1, keepdims=True)
-        return move * jnp.minimum(self.radius / jnp.where(size > 0, size, 1.0), 1.0)
+        return move * jnp.minimum(radius / jnp.where(size > 0, size, 1.0), 1.0)

@@ -18,10 +18,9 @@ from ...kinds.losses import Loss
 from ...kinds.network import Network
 from ...kinds.streams import stream
 from ...kinds.trees import in_float64
-from ...machine import measured, remember
 from ...problem import Reduced, fresh
 from ...scenario import Scenario
-from ..compiling import compiling
+from ..compiling import compiling, foreseen, took
 from ..descent.layout import Method
 from ..function import network_of
 from ..goals import Goals, reached_goal
@@ -29,19 +28,19 @@ from ..integrator import Report
 from ..plan import Plan
 from ..snapshot import Snapshot
 from .attacker import Attacker
+from .changes import Changes, Keys, copies
 from .optimizer import Recipe
 
-#: Iterations that are handed to compiled code at a time, at most, and how large samples that are drawn for them may be.
-CHUNK, FRESH_BYTES = 256, 2**25
+#: Iterations that are handed to compiled code at a time, at most, and how large the samples of their batches may be.
+CHUNK, SAMPLE_BYTES = 256, 2**25
 #: As of the engine that follows flows.
-NAME, SECONDS, WORTH_NOTING = "optax", 2.0, 1.0
+NAME, SECONDS, WORTH_NOTING = "optax", 1.0, 1.0
 
 
 class Seen(NamedTuple):
-    """What the gradients of some iterations are of: rows (K, b) of the samples, or samples drawn anew, inputs (K, b, r) and
-    targets (K, …, b); and change (K, …, b) of targets. None where all samples are seen, and as they are."""
+    """What the gradients of some iterations are of: batches, inputs (K, b, r) and targets (K, …, b); and change (K, …, b)
+    of targets. None where all samples are seen, and as they are."""
 
-    rows: jax.Array | None = None
     inputs: jax.Array | None = None
     targets: jax.Array | None = None
     change: jax.Array | None = None
@@ -66,12 +65,15 @@ class Carry(NamedTuple):
 
 
 class Data(NamedTuple):
-    """inputs (n, r), targets (n,) or (k, n), weight (n,); feature (r,): 1 for what an attacker may move, 0 for a bias's."""
+    """inputs (n, r), targets (n,) or (k, n), of which batches alone need but one; weight (n,); feature (r,): 1 for what an
+    attacker may move, 0 for a bias's.
+    keys: what changes at random is drawn from."""
 
     inputs: jax.Array
     targets: jax.Array
     weight: jax.Array
     feature: jax.Array
+    keys: Keys
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Steps:
     recipe: Recipe
     method: Method
     attacker: Attacker | None
+    changes: Changes
     log_goal: float
 
     @cached_property
@@ -102,7 +105,7 @@ class Steps:
         first = carry.iteration
 
         def goes_on(carry: Carry) -> jax.Array:
-            reached = (carry.iteration > 0) & (carry.log_loss <= self.log_goal)
+            reached = (self.log_goal > -np.inf) & (carry.log_loss <= self.log_goal)
             return (carry.iteration - first < count) & carry.finite & ~reached
 
         def once(carry: Carry) -> Carry:
@@ -119,7 +122,7 @@ class Steps:
 
     def _arrive(self, carry: Carry, data: Data, seen: Seen) -> Carry:
         """The carry with the gradient that the next iteration takes, and the log of the loss where a goal looks at it."""
-        ahead, log_loss = self._gradient(carry.arrays, _batch(data, seen))
+        ahead, log_loss = self._gradient(carry.arrays, _batch(data, seen), carry.iteration)
         finite = jnp.isfinite(log_loss) | (log_loss == -jnp.inf)
         for array in (*carry.arrays, *ahead):
             finite = finite & jnp.all(jnp.isfinite(array))
@@ -130,31 +133,54 @@ class Steps:
                 log_loss = jax.lax.cond(due, lambda: self._log_loss(carry.arrays, data), lambda: jnp.asarray(jnp.inf))
         return carry._replace(ahead=ahead, evaluations=carry.evaluations + 1, log_loss=log_loss, finite=finite)
 
-    def _gradient(self, arrays: tuple[jax.Array, ...], data: Data) -> tuple[tuple[jax.Array, ...], jax.Array]:
-        """(of the training loss over these samples, which an attacker moves first, and what they make of arrays that are
-        not trained; log of that loss)"""
-        inputs = data.inputs if self.attacker is None else self.attacker.moved(data.inputs, self._ascent(arrays, data))
-        outputs, pull_back, left = jax.vjp(lambda found: self.network.trained_on(found, inputs), arrays, has_aux=True)
+    def _gradient(
+        self, arrays: tuple[jax.Array, ...], data: Data, iteration: jax.Array
+    ) -> tuple[tuple[jax.Array, ...], jax.Array]:
+        """(of the training loss over these samples, as chance and an attacker change them first, and what they make of
+        arrays that are not trained; log of that loss)"""
+        data = self._changed(arrays, data, iteration)
+        outputs, pull_back, left = jax.vjp(
+            lambda found: self.network.trained_on(found, data.inputs), arrays, has_aux=True
+        )
         pull = data.weight * self.loss.derivative(outputs, data.targets, jnp)
         ahead = self._trained(self._decayed(arrays, pull_back(pull)[0]), left)
         return ahead, self._log_of(outputs, data)
+
+    def _changed(self, arrays: tuple[jax.Array, ...], data: Data, iteration: jax.Array) -> Data:
+        """The samples as a gradient sees them, noisy copies of one as one after another."""
+        changes, keys = self.changes, data.keys.of_gradient(self.method.before + iteration)
+        inputs = changes.augmented(data.inputs, keys.augmentation)
+        noises = changes.noises(inputs, keys.noise)
+        if self.attacker is not None:
+            inputs = self.attacker.moved(inputs, self._ascent(arrays, data, noises), self.attacker.part(iteration))
+        if changes.noise:
+            repeated = (*[1] * (data.targets.ndim - 1), changes.draws)
+            targets, weight = jnp.tile(data.targets, repeated), jnp.tile(data.weight, changes.draws) / changes.draws
+            data, inputs = data._replace(targets=targets, weight=weight), copies(inputs, noises)
+        return data._replace(inputs=inputs)
 
     def _trained(self, arrays: tuple[jax.Array, ...], others: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         """Of the arrays those that are trained, and of the others the rest."""
         pairs = zip(self.network.leaves, arrays, others, strict=True)
         return tuple(array if leaf.trained else other for leaf, array, other in pairs)
 
-    def _ascent(self, arrays: tuple[jax.Array, ...], data: Data) -> Callable[[jax.Array], jax.Array]:
-        """Samples (n, r) -> the directions in which the loss of each rises."""
+    def _ascent(self, arrays: tuple[jax.Array, ...], data: Data, noises: jax.Array) -> Callable[[jax.Array], jax.Array]:
+        """Samples (n, r) -> the directions in which the loss of each rises; of noisy copies of a sample that of the mean of
+        e^-loss, so of the mean probability (Salman et al. 2019)."""
+        draws = self.changes.draws
+        targets = jnp.tile(data.targets, (*[1] * (data.targets.ndim - 1), draws))
 
         def ascent(moved: jax.Array) -> jax.Array:
-            outputs, pull_back = jax.vjp(lambda inputs: self.network.outputs(arrays, inputs), moved)
-            if self.loss.several:
-                pull = self.loss.derivative(outputs, data.targets, jnp)
+            outputs, pull_back = jax.vjp(lambda at: self.network.outputs(arrays, copies(at, noises)), moved)
+            if self.loss.several or draws > 1:
+                pull = self.loss.derivative(outputs, targets, jnp)
             elif self.loss.tail is not None:  # its sign, which nothing underflows
-                pull = -data.targets * jnp.ones_like(outputs)
+                pull = -targets * jnp.ones_like(outputs)
             else:
-                pull = jnp.sign(self.loss.derivative(outputs, data.targets, jnp))
+                pull = jnp.sign(self.loss.derivative(outputs, targets, jnp))
+            if draws > 1:
+                loss = self.loss.value(outputs, targets, jnp).reshape(draws, -1)
+                pull = pull * jax.nn.softmax(-loss, axis=0).ravel()
             return data.feature * pull_back(pull)[0]
 
         return ascent
@@ -181,17 +207,15 @@ def _one_of(seen: Seen, place: jax.Array) -> Seen:
 
 
 def _batch(data: Data, seen: Seen) -> Data:
-    """The samples of one iteration; their weights make the gradient's expectation that of all samples."""
-    inputs, targets, weight, feature = data
+    """The samples of one iteration; their weights, in a batch all equal, make the gradient's expectation that of all
+    samples."""
+    inputs, targets, weight = data.inputs, data.targets, data.weight
     if seen.inputs is not None and seen.targets is not None:
         inputs, targets = seen.inputs, seen.targets
         weight = jnp.full(len(inputs), weight.sum() / len(inputs))
-    elif seen.rows is not None:
-        share = len(weight) / len(seen.rows)
-        inputs, targets, weight = inputs[seen.rows], targets[..., seen.rows], share * weight[seen.rows]
     if seen.change is not None:
         targets = targets + seen.change
-    return Data(inputs, targets, weight, feature)
+    return data._replace(inputs=inputs, targets=targets, weight=weight)
 
 
 class OptaxDescent:
@@ -204,15 +228,25 @@ class OptaxDescent:
         self._scenario, self._until, self._goals = scenario, flow.until, Goals.of(flow.until)
         self._problem, self._method = problem, Method.of(scenario, len(reduced.targets), plan.iterations)
         recipe, attacker = Recipe.of(flow, network.rates(flow.rates or {})), Attacker.of(scenario)
-        self._steps = Steps(network, problem.loss, recipe, self._method, attacker, self._goals.log_loss)
-        arrays = reduced.inputs, reduced.targets.T, reduced.sample_weight, reduced.feature_coordinates
-        self._data = Data(*map(jnp.asarray, arrays))
+        changes = Changes.of(scenario, problem.samples)
+        self._steps = Steps(network, problem.loss, recipe, self._method, attacker, changes, self._goals.log_loss)
+        self._inputs, self._targets = reduced.inputs, reduced.targets.T
+        # who sees batches alone is given these as they come
+        all_at_once = not self._method.batch or self._goals.log_loss > -np.inf
+        kept = slice(None) if all_at_once else slice(1)
+        self._data = Data(
+            jnp.asarray(self._inputs[kept]),
+            jnp.asarray(self._targets[..., kept]),
+            jnp.asarray(reduced.sample_weight),
+            jnp.asarray(reduced.feature_coordinates),
+            Keys.of(scenario),
+        )
         first = Snapshot.first(reduced)
         if problem.two_layers and problem.trained_output:
             first = replace(first, leaves=(problem.output,))
         self._start = tuple(map(jnp.asarray, first.arrays(network)))
-        drawn = 8 * self._method.batch * reduced.inputs.shape[1] if flow.fresh else 0
-        self._chunk = max(min(CHUNK, FRESH_BYTES // max(drawn, 1)), 1)
+        drawn = 8 * self._method.batch * reduced.inputs.shape[1]
+        self._chunk = max(min(CHUNK, SAMPLE_BYTES // max(drawn, 1)), 1)
         self._order: tuple[int, Integers] = -1, np.zeros(0, dtype=np.int64)
 
     @property
@@ -220,7 +254,7 @@ class OptaxDescent:
         return NAME
 
     def to_compile(self) -> float:
-        return measured().get(NAME, SECONDS)
+        return foreseen(NAME, len(self._network.leaves), SECONDS)
 
     @in_float64
     def begin(self) -> Carry:
@@ -279,7 +313,7 @@ class OptaxDescent:
         return self._method.step * int(carry.iteration)
 
     def _is_reached(self, carry: Carry) -> bool:
-        return int(carry.iteration) > 0 and float(carry.log_loss) <= self._goals.log_loss
+        return self._goals.watched and float(carry.log_loss) <= self._goals.log_loss
 
     def _ready(self, make: Callable[[], Carry]) -> Carry:
         """A carry with which iterations can begin: all that they need is compiled now."""
@@ -290,7 +324,7 @@ class OptaxDescent:
             jax.block_until_ready(carry.iteration)
             seconds = time.thread_time() - begun
         if seconds > WORTH_NOTING:
-            remember(NAME, seconds)
+            took(NAME, len(self._network.leaves), seconds)
         return carry
 
     def _first(self) -> Carry:
@@ -301,12 +335,11 @@ class OptaxDescent:
         beginning. Room for as many iterations in any case, so that code is compiled once."""
         method, flow, seen = self._method, self._scenario.flow, Seen()
         iterations = range(method.before + first, method.before + first + count)
-        if flow.fresh:
-            drawn = [self._fresh(iteration) for iteration in iterations]
+        if method.batch:
+            of_one = self._fresh if flow.fresh else self._chosen
+            drawn = [of_one(iteration) for iteration in iterations]
             inputs, targets = (self._padded(list(part)) for part in zip(*drawn, strict=True))
             seen = seen._replace(inputs=inputs, targets=targets)
-        elif method.batch:
-            seen = seen._replace(rows=self._padded([self._rows(iteration) for iteration in iterations]))
         if flow.label_noise:
             seen = seen._replace(change=self._padded([self._change(iteration) for iteration in iterations]))
         return seen
@@ -321,18 +354,23 @@ class OptaxDescent:
         samples = fresh(self._scenario, self._problem.samples, self._method.batch, f"flow.fresh.{iteration}")
         return self._network.seen(samples.inputs), samples.targets.T
 
+    def _chosen(self, iteration: int) -> tuple[Floats, Floats]:
+        """Some of the samples: inputs (b, r), targets (…, b)."""
+        rows = self._rows(iteration)
+        return self._inputs[rows], self._targets[..., rows]
+
     def _rows(self, iteration: int) -> Integers:
         """As :class:`flowsim.solve.descent.integrator.DescentIntegrator` chooses them."""
         method = self._method
         epoch, place = divmod(iteration, method.epoch)
         if self._order[0] != epoch:
-            total = len(self._data.weight)
+            total = len(self._inputs)
             self._order = epoch, stream(self._scenario.single_seed, f"flow.batches.{epoch}").permutation(total)
         return self._order[1][place * method.batch : (place + 1) * method.batch]
 
     def _change(self, iteration: int) -> Floats:
         """Of targets (…, b), by label noise."""
-        shape = (*self._data.targets.shape[:-1], self._method.batch or self._data.targets.shape[-1])
+        shape = (*self._targets.shape[:-1], self._method.batch or self._targets.shape[-1])
         size, draw = (
             self._scenario.flow.label_noise,
             stream(self._scenario.single_seed, f"flow.label_noise.{iteration}"),

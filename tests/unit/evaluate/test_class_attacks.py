@@ -9,8 +9,9 @@ import pytest
 
 import flowsim
 from flowsim.errors import ScenarioError
-from flowsim.evaluate.robustness import classifier_of, ordinary
+from flowsim.evaluate.robustness import classifier_of
 from flowsim.evaluate.robustness.classifier import difference, lead, odds
+from flowsim.kinds import trees
 
 CLASSES, SIDE = 3, 4
 FLOW = {"method": "gradient_descent", "step": 0.3, "iterations": 40}
@@ -109,7 +110,7 @@ def test_the_attack_is_as_strong_as_a_plain_one(norm):
 def test_inputs_that_come_in_parts_give_the_same(monkeypatch):
     asked = scenario(CONV, radii=[0.0, 0.5], restarts=0, steps=5)
     whole = flowsim.run(asked, data=samples())
-    monkeypatch.setattr(ordinary, "BYTES", 1)
+    monkeypatch.setattr(trees, "BYTES", 1)
     parts = flowsim.robustness(whole)
     np.testing.assert_allclose(parts["robust_accuracy"], whole["robustness/robust_accuracy"])
     np.testing.assert_allclose(parts["attacked_radius"], whole["robustness/attacked_radius"], rtol=1e-9)
@@ -126,9 +127,7 @@ def test_parts_are_as_large_as_fit_and_of_few_sizes(monkeypatch):
 
     (same,) = network._in_parts(sizes, samples(13).x)
     np.testing.assert_array_equal(same, samples(13).x)
-    from flowsim.kinds.trees import entries_of_one
-
-    monkeypatch.setattr(ordinary, "BYTES", 8 * 5 * entries_of_one(network.network))
+    monkeypatch.setattr(trees, "BYTES", 8 * 5 * trees.entries_of_one(network.network))
     network._in_parts(sizes, samples(13).x)
     assert seen == [16, 4, 4, 4, 1]
 

@@ -31,10 +31,10 @@ def folder(tmp_path, monkeypatch) -> Path:
     return write_sets(tmp_path)
 
 
-def scenario(place: Path, kind: str = "idx", /, **keys) -> flowsim.Scenario:
+def scenario(place: Path, kind: str = "idx", /, width: int = 40, **keys) -> flowsim.Scenario:
     changes = {f"data.{key}": value for key, value in keys.items()}
     by_cluster = {"loss.kind": "cross_entropy"} if keys.get("supervision") == "cluster" else {}
-    text = f'[data]\nkind = "{kind}"\n[model]\nwidth = 40\n'
+    text = f'[data]\nkind = "{kind}"\n[model]\nwidth = {width}\n'
     return flowsim.loads(text, name="a.toml", folder=place, overrides=changes | by_cluster)
 
 
@@ -249,6 +249,32 @@ def test_broken_idx_files_are_answered(folder, name, change, message):
     assert re.search(message, said), said
 
 
+def test_cifar_files_that_end_behind_a_record_are_answered(folder):
+    for name, keys in ((CIFAR, {}), ("test_batch.bin", {"test": {"standard": True}})):
+        file = folder / "cifar-10-batches-bin" / name
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-3073])
+        key, said = wrong(folder, "cifar10", **keys)
+        assert key == "data.folder"
+        assert name in said
+        assert 'not whole; unpack them again; images of one\'s own are for data.kind = "images"' in said
+        file.write_bytes(whole)
+
+
+def test_a_part_of_every_cluster_keeps_it_and_the_others_are_clusters_of_their_label(folder):
+    keys = {"supervision": "cluster", "classes": [7, 2, [0, 1], 3], "positive": 2, "test": {"standard": True}}
+    problem, plain = build(folder, fine=0.5, width=42, **keys), build(folder, **keys)
+    assert np.bincount(problem.sample_cluster).tolist() == [3, 3, 6, 3, 6, 9]
+    assert problem.cluster_label.tolist() == [1, 1, -1, -1, 1, -1]
+    np.testing.assert_array_equal(problem.targets, problem.sample_cluster)
+    np.testing.assert_array_equal(problem.inputs, plain.inputs)
+    np.testing.assert_array_equal(problem.label, plain.label)
+    kept = problem.sample_cluster < 4
+    np.testing.assert_array_equal(problem.sample_cluster[kept], plain.sample_cluster[kept])
+    np.testing.assert_array_equal(problem.test.sample_cluster, plain.test.sample_cluster)
+    np.testing.assert_allclose(problem.centers[5], problem.inputs[problem.sample_cluster == 5].mean(axis=0))
+
+
 def test_missing_files_are_named(folder):
     (folder / "mnist" / MNIST).unlink()
     assert re.search(
@@ -287,6 +313,7 @@ def test_broken_cifar_files_are_answered(folder, content, message):
     ("keys", "key", "message"),
     [
         ({"classes": [0, [1, 0]]}, "data.classes", r"names \[0\] more than once"),
+        ({"fine": 0.5}, "data.fine", 'only with supervision = "cluster"'),
         ({"classes": []}, "data.classes", "at least 1"),
         ({"classes": [0, 12]}, "data.classes", "no image has the label 12; there are 0 to 9"),
         ({"classes": [0, 1], "positive": 3}, "data.positive", "is 3 of 2 clusters"),
@@ -319,7 +346,7 @@ def test_a_table_has_no_test_set_of_its_own():
 
 
 def test_more_than_memory_is_refused_before_anything_is_read(folder, monkeypatch):
-    monkeypatch.setattr(of_images, "memory", lambda: 100_000)
+    monkeypatch.setenv("FLOWSIM_LIMITS", "memory=1200000")
     key, message = wrong(folder, "cifar10")
     assert key == "data.folder"
     assert "60 images of 3072 numbers" in message
@@ -359,7 +386,7 @@ def test_an_archive_is_read_channel_by_channel(folder, pixels):
         ({"images": GRAY, "labels": TWO + 0.5}, "labels is float64"),
         ({"images": GRAY, "labels": TWO[1:]}, "8 images and 7 labels"),
         ({"images": GRAY[:0], "labels": TWO[:0]}, "images is uint8 of shape"),
-        ({"images": GRAY, "labels": TWO.astype(object)}, "labels is object; expected whole numbers"),
+        ({"images": GRAY, "labels": TWO.astype(object)}, "labels is object; expected"),
     ],
 )
 def test_what_is_wrong_with_an_archive_is_answered(folder, arrays, message):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flowsim.observe import QUANTILES, Instant, instant, recorder
+from flowsim.solve import Passed
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def filled(recorder_of, moved, report_at):
     def make(scenario, instants: int):
         recording = recorder_of(scenario)
         for time in range(instants):
-            recording.keep(moved(recording.setting, time / 100), report_at(time / 100, steps=time))
+            recording.keep(Passed.of([(moved(recording.setting, time / 100), report_at(time / 100, steps=time))]))
         return recording
 
     return make
@@ -97,11 +98,11 @@ def test_a_recorder_taken_up_again_ends_with_what_it_would_have_had(
     for cut in range(1, 50, 6):
         first = filled(scenario, cut)
         if loose:
-            first.keep(moved(first.setting, cut / 100 - 0.005), report_at(cut / 100 - 0.005))
+            first.keep(Passed.of([(moved(first.setting, cut / 100 - 0.005), report_at(cut / 100 - 0.005))]))
         second = recorder_of(scenario)
         second.restore(first.trajectory(complete=False), drop_last=loose)
         for time in range(cut, 50):
-            second.keep(moved(second.setting, time / 100), report_at(time / 100, steps=time))
+            second.keep(Passed.of([(moved(second.setting, time / 100), report_at(time / 100, steps=time))]))
         again = second.trajectory(complete=True)
         np.testing.assert_array_equal(again.time, whole.time)
         np.testing.assert_array_equal(again.numerics["steps"], whole.numerics["steps"])
@@ -113,12 +114,12 @@ def test_a_recorder_taken_up_again_ends_with_what_it_would_have_had(
 def test_the_phase_goes_from_alignment_over_growth_to_convergence(small, recorder_of, moved, report_at):
     recording = recorder_of(small(init__scale=1e-3))
     assert recording.phase == "start"
-    recording.keep(moved(recording.setting, 0.0), report_at(0.0))
+    recording.keep(Passed.of([(moved(recording.setting, 0.0), report_at(0.0))]))
     assert recording.phase == "alignment"
     # masses grow like e^2t: tenfold at ln(10)/2 = 1.15
-    recording.keep(moved(recording.setting, 1.1), report_at(1.1))
+    recording.keep(Passed.of([(moved(recording.setting, 1.1), report_at(1.1))]))
     assert recording.phase == "alignment"
-    recording.keep(moved(recording.setting, 1.2), report_at(1.2))
+    recording.keep(Passed.of([(moved(recording.setting, 1.2), report_at(1.2))]))
     assert recording.phase == "growth"
 
 

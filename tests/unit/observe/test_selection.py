@@ -8,6 +8,7 @@ import pytest
 import flowsim
 from flowsim.observe import NUMERICS, OBSERVABLES, Selection, recorder
 from flowsim.run.prepare import Prepared
+from flowsim.solve import Passed
 
 TABLE = {"x": np.eye(4), "y": np.array([0.5, 1.0, -1.0, 2.0])}
 
@@ -151,7 +152,7 @@ def test_the_size_foretold_is_the_size_kept(small, recorder_of, moved, report_at
         monkeypatch.setattr(recorder, "PER_SAMPLE_LIMIT", 0)
     filled = recorder_of(small(observe__snapshots=snapshots))
     for time in range(11):
-        filled.keep(moved(filled.setting, time), report_at(time))
+        filled.keep(Passed.of([(moved(filled.setting, time), report_at(time))]))
     kept = filled.trajectory(complete=True)
     size = sum(values.nbytes for values in kept.variables.values()) + kept.direction.nbytes
     assert size == filled.selection.bytes
@@ -188,13 +189,13 @@ def test_the_size_foretold_is_that_of_the_ensemble(small, monkeypatch, snapshots
 
 def test_a_run_that_would_keep_too_much_is_refused_before_it_starts(small, setting_of, monkeypatch):
     size = select(small(), setting_of).bytes
-    monkeypatch.setattr(recorder, "MEMORY_LIMIT", size)
+    monkeypatch.setenv("FLOWSIM_LIMITS", f"kept={size}")
     assert select(small(), setting_of).bytes == size
-    monkeypatch.setattr(recorder, "MEMORY_LIMIT", size - 1)
-    with pytest.raises(flowsim.UsageError, match=r"lower observe\.times"):
+    monkeypatch.setenv("FLOWSIM_LIMITS", f"kept={size - 1}")
+    with pytest.raises(flowsim.ScenarioError, match=r"observe\.times: .*lower observe\.times"):
         select(small(), setting_of)
 
 
 def test_a_billion_instants_are_refused(small, setting_of):
-    with pytest.raises(flowsim.UsageError, match="GiB"):
+    with pytest.raises(flowsim.ScenarioError, match="GiB"):
         select(small(observe__times=10**9), setting_of)

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from support.checkpoints import at_every_chance
 
 import flowsim
 from flowsim.cli import main
 from flowsim.errors import ScenarioError, UsageError
 from flowsim.problem import fresh
 from flowsim.results import layout, write
-from flowsim.run import simulate
 
 RANDOM = np.random.default_rng(0)
 LABEL = np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
@@ -225,7 +225,7 @@ def test_a_result_holds_them_where_they_come_from_a_table(on_table, tmp_path):
 
 
 def test_a_run_with_held_out_samples_of_a_file_goes_on(on_table, tmp_path, monkeypatch):
-    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
+    at_every_chance(monkeypatch)
     np.savez(tmp_path / "test.npz", **OTHER)
     options = {"data__test": {"path": "test.npz"}, "flow__until": {"time": 9.0}, "observe__times": [0.5, 2, 4.5, 7.5]}
     scenario, output = on_table(TABLE, **options), tmp_path / "run.nc"

@@ -12,6 +12,7 @@ import flowsim
 from flowsim.observe import NUMERICS, OBSERVABLES, Setting, Trajectory
 from flowsim.observe.observable import SIZES
 from flowsim.results import layout
+from flowsim.solve import Passed
 
 DIMENSIONS = {
     "cosine": ("time", "neuron", "cluster"),
@@ -126,7 +127,7 @@ def test_a_trajectory_is_read_back_from_its_layout(small, setting_of):
 def test_quantiles_have_their_own_dimension(small, recorder_of, moved, report_at, monkeypatch):
     monkeypatch.setattr("flowsim.observe.recorder.PER_SAMPLE_LIMIT", 0)
     recording = recorder_of(small())
-    recording.keep(moved(recording.setting, 0.0), report_at(0.0))
+    recording.keep(Passed.of([(moved(recording.setting, 0.0), report_at(0.0))]))
     run = root_of(recording.trajectory(complete=True), recording.setting)
     assert run["margin_quantile"].dims == ("time", "cluster", "quantile")
     assert (run["quantile"][0], run["quantile"][-1]) == (0, 1)

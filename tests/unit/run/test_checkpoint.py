@@ -6,9 +6,10 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from support.checkpoints import at_every_chance
 
 import flowsim
-from flowsim.run import simulate
+from flowsim.solve import course
 
 
 class Killed(Exception):
@@ -26,8 +27,9 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
         if standing.report.time > 12:
             raise Killed
         if standing.report.time > 8:
-            monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
+            at_every_chance(monkeypatch)
 
+    monkeypatch.setattr(course, "MOST_ATTEMPTS", 1)
     with pytest.raises(Killed):
         flowsim.run(scenario, output, progress=kill)
     monkeypatch.undo()
@@ -44,7 +46,8 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
 
 
 def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
+    at_every_chance(monkeypatch)
+    monkeypatch.setattr(course, "MOST_ATTEMPTS", 1)
     output, reached = tmp_path / "run.nc", []
 
     def look(standing):

@@ -11,8 +11,9 @@ from support.walk import Walk
 
 import flowsim
 from flowsim.run.drive import Run, drive
-from flowsim.solve import Report, Snapshot
+from flowsim.solve import Passed
 from flowsim.solve.compiling import Clock
+from flowsim.solve.course import Course
 from flowsim.solve.schedule import Schedule
 from flowsim.solve.status import Status
 
@@ -24,10 +25,13 @@ class Kept:
     met: str = ""
     met_at: float = np.inf
 
-    def keep(self, snapshot: Snapshot, report: Report) -> str:
-        self.times.append(snapshot.time)
-        self.steps.append(report.steps)
-        return self.met if snapshot.time >= self.met_at else ""
+    room: int = 3
+
+    def keep(self, passed: Passed) -> str:
+        assert len(passed) <= self.room
+        self.times += passed.snapshot.time.tolist()
+        self.steps += passed.numerics["steps"].tolist()
+        return self.met if self.times[-1] >= self.met_at else ""
 
     def thin(self) -> None:
         del self.times[1::2], self.steps[1::2]
@@ -37,16 +41,20 @@ class Kept:
         return self.times[-1] if self.times else np.nan
 
 
-def driven_by(walk: Walk, scenario: flowsim.Scenario, run: Run, kept: Kept) -> Status:
-    return drive(walk, scenario, run, kept, lambda report: None, lambda: None, lambda: False)
+def run_of(walk: Walk, scenario: flowsim.Scenario, clock: Clock | None = None) -> Run:
+    return Run(Course(walk, walk.begin(), Schedule.of(scenario, 0.01)), clock or Clock())
+
+
+def driven_by(scenario: flowsim.Scenario, run: Run, kept: Kept) -> Status:
+    return drive(scenario, run, kept, lambda report: None, lambda: None, np.array([False]))
 
 
 @pytest.fixture
 def driven(small, report_at):
     def make(wall: float = np.inf, fields: dict[str, Any] | None = None, **overrides) -> tuple[Status, Kept, Run]:
         scenario = small(**{"observe__times": 5, **overrides})
-        run, kept = Run(0.0, Schedule.of(scenario, 0.01), Clock()), Kept()
-        status = driven_by(Walk(report_at, wall, fields or {}), scenario, run, kept)
+        run, kept = run_of(Walk(report_at, wall, fields or {}), scenario), Kept()
+        status = driven_by(scenario, run, kept)
         return status, kept, run
 
     return make
@@ -114,13 +122,13 @@ def test_a_flow_that_cannot_go_on_ends_with_its_cause_and_a_remedy_and_keeps_wha
 
 def test_the_first_kept_instant_that_meets_a_stop_condition_is_the_last_of_the_schedule(small, report_at):
     scenario = small(flow__until={"time": 10.0, "kkt": 1e-9}, loss__kind="logistic", observe__times=41)
-    run, kept = Run(0.0, Schedule.of(scenario.replace({"flow.until": {"time": 10.0}}), 0.01), Clock()), Kept()
-    kept.met, kept.met_at = "kkt 1e-09", 3.25
-    status = driven_by(Walk(report_at), scenario, run, kept)
+    run = run_of(Walk(report_at), scenario.replace({"flow.until": {"time": 10.0}}))
+    kept = Kept(met="kkt 1e-09", met_at=3.25, room=1)
+    status = driven_by(scenario, run, kept)
     assert status.cause.startswith("reached kkt 1e-09")
     # the step that passed it went on to 4, where the run stops
     assert kept.times == [*np.arange(0, 3.5, 0.25), 4.0]
-    assert run.schedule.next == 3.5
+    assert run.course.schedule.next == 3.5
 
 
 def test_the_wall_time_is_a_budget_and_that_of_earlier_parts_counts(driven, small, report_at):
@@ -130,23 +138,37 @@ def test_the_wall_time_is_a_budget_and_that_of_earlier_parts_counts(driven, smal
     scenario, clock = small(flow__until={"time": 50.0}, flow__wall_time=1e6), Clock()
     for before, name in ((0.0, "done"), (1e6, "wall_time_limit")):
         clock.before = before
-        run = Run(0.0, Schedule.of(scenario, 0.01), clock)
-        assert driven_by(Walk(report_at), scenario, run, Kept()).name == name
+        assert driven_by(scenario, run_of(Walk(report_at), scenario, clock), Kept()).name == name
 
 
 def test_a_run_that_is_to_stop_stops_after_the_chunk_that_is_under_way(small, report_at):
-    scenario, kept, told = small(flow__until={"time": 1e9}), Kept(), []
-    run = Run(0.0, Schedule.of(scenario, 0.01), Clock())
-    status = drive(
-        Walk(report_at), scenario, run, kept, told.append, lambda: pytest.fail("saved at its end"), lambda: True
-    )
+    scenario, kept, told, saved, stopped = small(flow__until={"time": 1e9}), Kept(), [], [], np.array([False])
+
+    def save() -> None:
+        saved.append(told[-1])
+        stopped[0] = True
+
+    status = drive(scenario, run_of(Walk(report_at), scenario), kept, told.append, save, stopped)
     assert (status.name, status.exit_code) == ("interrupted", 130)
-    assert kept.times == [0.0, told[-1].time]
-    assert len(told) == 1
+    # what goes on is saved, and what has ended is not
+    assert [report.time for report in saved] == [1]
+    assert kept.times == [0, 1]
+
+
+def test_a_run_that_is_to_stop_before_its_first_step_makes_none(small, report_at):
+    scenario, kept = small(flow__until={"time": 1e9}), Kept()
+    stopped = np.array([True])
+    save = lambda: pytest.fail("saved at its end")  # noqa: E731
+    status = drive(scenario, run_of(Walk(report_at), scenario), kept, lambda report: None, save, stopped)
+    assert (status.name, kept.times) == ("interrupted", [0])
+
+
+def test_a_goal_that_is_met_at_time_0_is_reported_there(driven):
+    status, kept, _ = driven(wall=0.0, fields={"reached": "loss 0.1"}, flow__until={"loss": 0.1})
+    assert (status.name, kept.times) == ("done", [0.0])
 
 
 def test_progress_is_told_at_least_once_and_last_of_the_end(small, report_at):
     scenario, told = small(flow__until={"time": 10.0}), []
-    run = Run(0.0, Schedule.of(scenario, 0.01), Clock())
-    drive(Walk(report_at), scenario, run, Kept(), told.append, lambda: None, lambda: False)
+    drive(scenario, run_of(Walk(report_at), scenario), Kept(), told.append, lambda: None, np.array([False]))
     assert told[-1].time == 10

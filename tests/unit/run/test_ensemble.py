@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+from support.checkpoints import at_every_chance
 
 import flowsim
 from flowsim.arrays import Booleans
@@ -19,6 +21,7 @@ from flowsim.run import members, prepare, simulate
 from flowsim.run.member import Member
 from flowsim.run.prepare import Prepared
 from flowsim.run.progress import Standing
+from flowsim.signals import Ending
 from flowsim.solve import Plan
 from flowsim.solve.compiling import Clock
 from flowsim.solve.plan import SOLVERS
@@ -315,29 +318,29 @@ def test_a_member_that_cannot_be_run_is_told_and_the_others_run(small):
 def third_waits(monkeypatch) -> Callable[[], None]:
     """From now on members run one at a time, and the third flight begins with Ctrl-C, or as the last second ends, and
     waits until all are stopped."""
-    told: list[bool] = []
+    ending = Ending()
 
     @contextmanager
-    def interrupts() -> Iterator[Callable[[], bool]]:
-        yield lambda: bool(told)
+    def listening() -> Iterator[Ending]:
+        yield ending
 
     def set_up(pressed: bool) -> None:
-        go_through, gone = Member.go_through, []
+        drive, gone = Member.drive, []
 
-        def waiting(member: Member, stopped: Booleans) -> Status:
+        def waiting(member: Member, progress: Any, save: Any, stopped: Booleans) -> Status:
             gone.append(member)
             if len(gone) == 3:
                 if pressed:
-                    told.append(True)
+                    ending.flag[0] = True
                 else:
                     monkeypatch.setattr(Clock, "seconds", 1e6)
                 while not stopped[0]:
                     time.sleep(0.001)
-            return go_through(member, stopped)
+            return drive(member, progress, save, stopped)
 
         monkeypatch.setattr(members, "cores", lambda: 1)
-        monkeypatch.setattr(members, "interrupts", interrupts)
-        monkeypatch.setattr(Member, "go_through", waiting)
+        monkeypatch.setattr(simulate, "endings", listening)
+        monkeypatch.setattr(Member, "drive", waiting)
 
     return set_up
 
@@ -345,8 +348,7 @@ def third_waits(monkeypatch) -> Callable[[], None]:
 def test_one_engine_runs_members_side_by_side_the_other_has_threads_of_its_own(small, monkeypatch):
     monkeypatch.setattr(members, "cores", lambda: 4)
     prepared = {engine: Prepared(small(seed=[0], flow__engine=engine)) for engine in SOLVERS}
-    assert {engine: members._threads(first, 11) for engine, first in prepared.items()} == {"diffrax": 1, "numba": 4}
-    assert members._threads(prepared["numba"], members.FLIGHT_BYTES) == 1
+    assert {engine: members._threads(first) for engine, first in prepared.items()} == {"diffrax": 1, "numba": 4}
 
 
 @pytest.mark.parametrize(("cause", "code"), [("interrupted", 130), ("wall_time_limit", 3)])
@@ -374,8 +376,8 @@ def test_only_members_that_are_not_done_are_run_again(small, tmp_path, monkeypat
     budget = int(sorted(whole["final/steps"].values)[1])
     flowsim.run(small(seed=seeds, flow__until={"time": 30.0, "steps": budget}), file)
     flown: list[int] = []
-    go_through = Member.go_through
-    monkeypatch.setattr(Member, "go_through", lambda *arguments: (flown.append(1), go_through(*arguments))[1])
+    drive = Member.drive
+    monkeypatch.setattr(Member, "drive", lambda *arguments: (flown.append(1), drive(*arguments))[1])
     resumed = flowsim.run(small(seed=seeds), file, resume=True)
     assert len(flown) == 1
     assert_same(resumed, whole)
@@ -387,7 +389,7 @@ class Killed(Exception):
 
 def test_a_killed_ensemble_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypatch):
     scenario, file = small(seed=[0, 1, 2]), tmp_path / "run.nc"
-    monkeypatch.setattr(simulate, "CHECKPOINT_SECONDS", 0.0)
+    at_every_chance(monkeypatch)
 
     def kill(standing: Standing) -> None:
         if standing.ended == 2 and file.exists():

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 import pytest
 from scipy.integrate import solve_ivp
+from support.checkpoints import at_every_chance
 
 import flowsim
 from flowsim.cli import main
@@ -249,7 +250,8 @@ def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(key
             raise Killed
 
     whole = run("whole.nc")
-    monkeypatch.setattr("flowsim.run.simulate.CHECKPOINT_SECONDS", 0.0)
+    at_every_chance(monkeypatch)
+    monkeypatch.setattr("flowsim.solve.course.MOST_ATTEMPTS", 2)
     with pytest.raises(Killed):
         run("cut.nc", progress=killing)
     with flowsim.open(tmp_path / "cut.nc") as cut:
@@ -280,6 +282,26 @@ def test_an_array_may_have_a_name_that_the_solver_s_own_arrays_have(tmp_path):
 
 def linear(params, x):
     return x @ params["w"] + params["b"]
+
+
+def test_a_function_that_is_handed_over_again_is_compiled_again_only_where_it_has_changed(regression):
+    slope, traces = {"is": 1.0}, []
+
+    def apply(params, x):
+        traces.append(x.shape)
+        return slope["is"] * x @ params["w"]
+
+    def train():
+        run = flowsim.flow(apply, {"w": np.zeros(3)}, *regression, until={"time": 1.0}, times=2)
+        return run["w"].values[-1], traces.count((9, 3))
+
+    first, once = train()
+    again, still = train()
+    slope["is"] = 2.0
+    other, more = train()
+    np.testing.assert_array_equal(first, again)
+    assert once == still < more
+    assert np.abs(other - first).min() > 1e-3
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import flowsim
-from flowsim.scenario.source import Source, locate
+from flowsim.scenario.places import locate
+from flowsim.scenario.source import Source
 
 TEXT = """\
 title = "x"            # 1

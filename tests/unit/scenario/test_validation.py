@@ -74,7 +74,8 @@ def every_key() -> Iterator[tuple[str, str, str]]:
                 if name == "sweep" and key in ("grid", "zip"):
                     continue  # their keys are those of all other sections: tests/sweep/test_plan.py
                 for deeper in models_in(inner.annotation):
-                    above, many = header if name == "stage" else "", "tuple[" in str(inner.annotation)
+                    usual = name != "stage" and key in type(getattr(flowsim.Scenario(), name)).model_fields
+                    above, many = "" if usual else header, "tuple[" in str(inner.annotation)
                     table = f"[[{name}.{key}]]" if many else f"[{name}.{key}]"
                     for deepest, last in deeper.model_fields.items():
                         yield f"{above}{table}\n", f"{place}.{key}{'[0]' * many}", last.alias or deepest
@@ -439,11 +440,13 @@ def test_paths_start_at_the_scenario_s_folder(tmp_path):
     assert flowsim.build(flowsim.load(file)).inputs.tolist() == [[1.0]]
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["missing", "not text"])
-def test_a_file_that_cannot_be_read_is_an_issue_of_that_file(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "line"), [(None, ""), (b"seed = 1\n\xff\xfe\x00", ":2")], ids=["missing", "not text"]
+)
+def test_a_file_that_cannot_be_read_is_an_issue_of_that_file(tmp_path, content, line):
     file = tmp_path / "a.toml"
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(flowsim.ScenarioError) as caught:
         flowsim.load(file)
-    assert [issue.place for issue in caught.value.issues] == [str(file)]
+    assert [issue.place for issue in caught.value.issues] == [f"{file}{line}"]

@@ -208,6 +208,7 @@ def test_the_folder_is_the_user_s_or_the_one_that_is_named(monkeypatch, tmp_path
     monkeypatch.setenv("FLOWSIM_CACHE", str(tmp_path))
     assert machine.folder() == tmp_path
     monkeypatch.delenv("FLOWSIM_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert machine.folder().name == "flowsim"
     assert machine.folder().is_relative_to(Path.home())
 

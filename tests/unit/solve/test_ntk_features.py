@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -77,21 +78,30 @@ class Gates(NamedTuple):
         return above + self.sign * below
 
 
+@jax.jit
 def formula(v, x, gates):
     """f (n,), in JAX from the definition"""
     z = x @ gates.weights.T
-    if gates.spread:
-        above, below = (jax.scipy.stats.norm.cdf((s * z - gates.threshold) / gates.spread) for s in (1, -1))
-    else:
-        above, below = (jnp.where(s * z >= gates.threshold, 1.0, 0.0) for s in (1, -1))
+    spread = jnp.where(gates.spread > 0, gates.spread, 1.0)
+    smooth, hard = (
+        [gate(s * z - gates.threshold) for s in (1, -1)]
+        for gate in (lambda over: jax.scipy.stats.norm.cdf(over / spread), lambda over: jnp.where(over >= 0, 1.0, 0.0))
+    )
+    above, below = (jnp.where(gates.spread > 0, *pair) for pair in zip(smooth, hard, strict=True))
     return ((x @ v.T) * (above + gates.sign * below)).sum(axis=1)
 
 
+@jax.jit
+def formula_and_slope(v, x, gates):
+    """f (n,), and its derivative in x (n, d)"""
+    return formula(v, x, gates), jax.grad(lambda at: formula(v, at, gates).sum())(x)
+
+
 def drawn(seed, smoothing=0.0, gates="sum", threshold=0.8):
-    """(v (5, 4), x (7, 4), the gates, the network)"""
+    """(v (5, 4), x (7, 4), the gates, the network). Gates are drawn in two ways only, as code is compiled for each."""
     random = np.random.default_rng(seed)
     keys = {"model.threshold": threshold, "model.smoothing": smoothing, "model.gates": gates, "data.dimension": 4}
-    scenario = flowsim.loads(TEXT, overrides={**keys, "seed": seed, "data.samples": 2})
+    scenario = flowsim.loads(TEXT, overrides={**keys, "seed": seed % 2, "data.samples": 2})
     network = flowsim.build(scenario).network
     return random.standard_normal((5, 4)), random.standard_normal((7, 4)), Gates.of(scenario), network
 
@@ -107,8 +117,7 @@ def test_value_and_gradient_are_those_of_jax_and_of_finite_differences(seed, smo
     classifier = classifier_of(network, v)
     value, gradient = classifier.value_and_gradient(x)
     with jax.enable_x64(True):
-        expected = np.asarray(formula(v, jnp.asarray(x), frozen))
-        slope = np.asarray(jax.grad(lambda at: formula(v, at, frozen).sum())(jnp.asarray(x)))
+        expected, slope = map(np.asarray, formula_and_slope(v, x, frozen))
     assert value == pytest.approx(expected, abs=1e-12)
     assert gradient == pytest.approx(slope, abs=1e-12)
     near = np.abs(np.abs(x @ frozen.weights.T) - frozen.threshold).min(axis=1) > 1e-3
@@ -141,10 +150,31 @@ def test_the_sum_of_gates_makes_an_odd_function_and_the_difference_an_even_one(s
         assert classifier.value(-x) == pytest.approx(parity * classifier.value(x), abs=1e-12)
 
 
+@partial(jax.jit, static_argnames=("loss", "by_sign", "steps"))
+def iterated(v, x, y, gates, radius, length, loss, by_sign, steps):
+    """v after three iterations of step 0.5, each on samples that so many steps of an attack have moved"""
+
+    def losses(v, at):
+        f = formula(v, at, gates)
+        return jnp.logaddexp(0, -y * f) if loss == "logistic" else (f - y) ** 2 / 2
+
+    def attack(moved, v):
+        rise = jax.grad(lambda at: losses(v, at).sum())(moved)
+        size = jnp.maximum(jnp.linalg.norm(rise, axis=1, keepdims=True), 1e-300)
+        move = moved - x + length * (jnp.sign(rise) if by_sign else rise / size)
+        size = jnp.maximum(jnp.linalg.norm(move, axis=1, keepdims=True), radius)
+        return x + (jnp.clip(move, -radius, radius) if by_sign else move * radius / size)
+
+    def iterate(_, v):
+        moved = jax.lax.fori_loop(0, steps, lambda _, moved: attack(moved, v), x)
+        return v - 0.5 * jax.grad(lambda at: losses(at, moved).mean())(v)
+
+    return jax.lax.fori_loop(0, 3, iterate, v)
+
+
 @pytest.mark.parametrize("kind", ["fgm", "pgd"])
 @pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize("smoothing", [0.0, 0.4])
-@pytest.mark.parametrize("loss", ["logistic", "square"])
+@pytest.mark.parametrize(("smoothing", "loss"), [(0.0, "logistic"), (0.4, "square")])
 def test_iterations_follow_the_gradient_that_jax_finds_at_the_moved_samples(kind, norm, smoothing, loss):
     radius, steps = 0.2, 1 if kind == "fgm" else 4
     attack = {"kind": kind, "norm": norm, "radius": radius, **({"steps": steps} if kind == "pgd" else {})}
@@ -153,21 +183,8 @@ def test_iterations_follow_the_gradient_that_jax_finds_at_the_moved_samples(kind
     y, gates = problem.targets, Gates.of(scenario)
     length = radius if kind == "fgm" else 2.5 * radius / steps
 
-    def losses(v, at):
-        f = formula(v, at, gates)
-        return jnp.logaddexp(0, -y * f) if loss == "logistic" else (f - y) ** 2 / 2
-
     with jax.enable_x64(True):
-        x, v = jnp.asarray(problem.inputs), jnp.asarray(problem.hidden)
-        for _ in range(3):
-            moved = x
-            for _ in range(steps):
-                rise = jax.grad(lambda at, v=v: losses(v, at).sum())(moved)
-                size = jnp.maximum(jnp.linalg.norm(rise, axis=1, keepdims=True), 1e-300)
-                move = moved - x + length * (jnp.sign(rise) if norm == "linf" else rise / size)
-                size = jnp.maximum(jnp.linalg.norm(move, axis=1, keepdims=True), radius)
-                moved = x + (jnp.clip(move, -radius, radius) if norm == "linf" else move * radius / size)
-            v = v - 0.5 * jax.grad(lambda at, moved=moved: losses(at, moved).mean())(v)
+        v = iterated(problem.hidden, problem.inputs, y, gates, radius, length, loss, norm == "linf", steps)
     assert trained(flowsim.run(scenario))[-1] == pytest.approx(np.asarray(v), abs=1e-12)
 
 

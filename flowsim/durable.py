@@ -1,0 +1,258 @@
+"""Files that are whole or not there, whatever ends the process, and outputs that one process at a time writes."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from threading import Event, Thread
+
+from .errors import FULL, NotWritten, UsageError
+
+#: What is appended to a file that could not be written, to be told why: more than a block of any file system.
+PROBE = bytes(2**20)
+#: Seconds between two signs of life of who holds an output, and without one of which a holder on another host is gone.
+BEAT, QUIET = 5.0, 120.0
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@contextmanager
+def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
+    """Where to write what is to become the file: brought to the disk and renamed to it at the end, removed where something
+    is raised.
+
+    room: bytes that it takes at least, which are asked for first. Raises NotWritten where the system refuses.
+    """
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        _ask_for(aside, room)
+        yield aside
+        _bring_to_disk(aside)
+        os.replace(aside, file)
+        with suppress(OSError):  # of a folder, which some systems refuse
+            _bring_to_disk(file.parent)
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not str(error).startswith("NetCDF"):
+            raise
+        raise NotWritten(f"{file}: could not be written: {_reason(error, aside)}") from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.truncate(aside, 0)  # HDF5 keeps a file open that it could not write: the disk would stay full
+            aside.unlink()
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a whole text. Raises NotWritten."""
+    with written_aside(file) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def written_elsewhere(file: Path, write: Callable[[Path], None]) -> Path | None:
+    """Have something written that could not be written to this file; where it is, None where there is no room anywhere.
+
+    write: to a file. Raises NotWritten where it can't.
+    """
+    for folder in (Path.home(), Path(gettempdir()), Path.cwd()):
+        elsewhere = folder / f"rescued-{os.getpid()}-{file.name}"
+        with suppress(NotWritten):
+            write(elsewhere)
+            return elsewhere
+    return None
+
+
+def check_writable(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Raise UsageError, before anything is computed, where a result could not be written to this path."""
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise UsageError(f"{file}: is a folder; give the name of a file")
+        if file.exists() and not overwrite:
+            raise UsageError(f"{file}: exists already; use --overwrite to replace it, or -o to write elsewhere")
+        if not file.parent.is_dir():
+            raise UsageError(f"{file}: the folder {file.parent} does not exist")
+        with TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def claimed(path: str | os.PathLike[str], overwrite: bool) -> Iterator[None]:
+    """Hold a file that can be written, as `check_writable` and `held` say."""
+    file = Path(path)
+    check_writable(file, overwrite)
+    with held(file):
+        check_writable(file, overwrite)  # somebody may have written it since
+        yield
+
+
+@contextmanager
+def held(output: Path) -> Iterator[None]:
+    """Keep others from writing to a file or a folder, and remove what killed processes have left beside it.
+
+    Raises UsageError where another process holds it, with who that is.
+    """
+    whole = Path(os.path.abspath(output))
+    lock, over = whole.with_name(f".{whole.name}.lock"), Event()
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        opened = _taken(lock, output)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {error.strerror}") from None
+
+    def live() -> None:
+        while not over.wait(BEAT):
+            with suppress(OSError):
+                os.utime(opened)
+
+    sign = Thread(target=live, daemon=True)
+    try:
+        sign.start()
+        remove_left_overs(whole.parent, glob.escape(whole.name))
+        yield
+    finally:
+        over.set()
+        sign.join()
+        with suppress(OSError):
+            lock.unlink()
+        os.close(opened)
+
+
+def remove_left_overs(folder: Path, pattern: str = "*") -> None:
+    """Remove what processes that were killed as they wrote files of such names have left in a folder.
+
+    Only for who holds them: it is not asked whether somebody writes them.
+    """
+    for file in folder.glob(f".{pattern}.*"):
+        if file.suffix[1:].isdecimal():
+            file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that writes to an output. started: what tells it from others of the same number; since: in UTC."""
+
+    host: str
+    process: int
+    started: str
+    since: str
+
+    @classmethod
+    def of_this_process(cls) -> Holder:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), now)
+
+    @classmethod
+    def read(cls, opened: int) -> Holder | None:
+        """Of an open lock; None where none is named."""
+        try:
+            return cls(**json.loads(os.pread(opened, 4096, 0)))
+        except (ValueError, TypeError):
+            return None
+
+    def lives(self, opened: int) -> bool:
+        """Whether the process may still be there."""
+        if self.host != socket.gethostname() or os.name != "posix":
+            return time.time() - os.fstat(opened).st_mtime < QUIET
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return self.started == _started(self.process)
+
+
+def _taken(lock: Path, output: Path) -> int:
+    """The lock, open, with this process named in it."""
+    while True:
+        opened = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            free, holder = _lock(opened), Holder.read(opened)
+            if not free or (holder is not None and holder.lives(opened)):
+                raise UsageError(f"{output}: {_told(holder)}; wait for it, or write elsewhere by -o ({lock})")
+            if _is_at(lock, opened):  # who held it may have removed it since it was opened here
+                os.truncate(opened, 0)
+                os.pwrite(opened, json.dumps(asdict(Holder.of_this_process())).encode(), 0)
+                return opened
+        except BaseException:
+            os.close(opened)
+            raise
+        os.close(opened)
+
+
+def _told(holder: Holder | None) -> str:
+    if holder is None:
+        return "another process writes to it"
+    return f"process {holder.process} on {holder.host} has been writing to it since {holder.since}"
+
+
+def _is_at(path: Path, opened: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(opened))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(opened: int) -> bool:
+    """Whether nobody else on this machine has it open and locked; where there are no such locks, whoever it be."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _started(process: int) -> str:
+    """When a process of this machine was started, by the machine's own count; "" where the system does not tell."""
+    try:
+        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return f"{BOOT.read_text().strip()} {words[19]}"
+    except (OSError, IndexError):
+        return ""
+
+
+def _ask_for(file: Path, room: int) -> None:
+    """Raise OSError where a file has no room for so many bytes: HDF5 does not say why it could not write."""
+    if not room or not hasattr(os, "posix_fallocate"):
+        return
+    with file.open("wb") as opened:
+        try:
+            os.posix_fallocate(opened.fileno(), 0, room)
+        except OSError as error:
+            if error.errno in FULL:
+                raise
+
+
+def _bring_to_disk(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _reason(error: Exception, aside: Path) -> str:
+    """Why a file could not be written."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    try:
+        with aside.open("ab") as probe:
+            probe.write(PROBE)
+    except OSError as refused:
+        return str(refused.strerror)
+    return str(error)

@@ -1,0 +1,70 @@
+"""Whether a scenario's arrays fit into memory, before anything is drawn: a system that overcommits ends processes later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..gate import limit, size
+from ..kinds.networks import NetworkSection
+from ..scenario import Scenario
+from ..scenario.source import path_of
+
+#: Copies of the samples that attacks hold at once.
+ATTACKED = 4
+
+
+class Need(NamedTuple):
+    """What the value of a key takes: entries of arrays of floats, which grow with it."""
+
+    key: str
+    entries: float
+
+
+def check_room(scenario: Scenario, features: int | None = None) -> None:
+    """Raise ScenarioError with the keys that ask for more than there is. features: of the samples, once these are known;
+    before, those that data to be drawn are to have."""
+    most = limit("memory")
+    found = [*_needs(scenario, features)]
+    alone = [need for need in found if 8 * need.entries > most]
+    if not alone and 8 * sum(need.entries for need in found) > most:
+        alone = [max(found, key=lambda need: need.entries)]
+    if alone:
+        raise scenario.error(*((need.key, _told(scenario, need, most)) for need in alone))
+
+
+def _needs(scenario: Scenario, known: int | None) -> Iterator[Need]:
+    data = scenario.data
+    if known is None:
+        yield from (Need(key, float(entries)) for key, entries in data.entries().items())
+    features = known or getattr(data, "dimension", None)
+    if features is None:
+        return
+    if scenario.model.has_neurons:
+        yield Need(f"model.{width_key(scenario.model)}", float(scenario.model.neurons) * features)
+    if data.drawn and data.test is None:
+        drawn = {"robustness": ATTACKED, "smoothing": 1, "density": ATTACKED}
+        for name, copies in drawn.items():
+            if (asked := getattr(scenario.evaluate, name)) is not None:
+                yield Need(f"evaluate.{name}.samples", float(copies) * asked.samples * features)
+    if (excited := scenario.evaluate.features) is not None:
+        shown = float(excited.units) * excited.starts * (1 + len(scenario.stages)) * features
+        yield Need(f"evaluate.features.{'units' if excited.units > excited.starts else 'starts'}", shown)
+    if scenario.observe.grid is not None:
+        yield Need("observe.grid", math.prod(float(axis.count) for axis in scenario.observe.grid) * features)
+
+
+def _told(scenario: Scenario, need: Need, most: float) -> str:
+    """What is needed, what there is, and which value would fit."""
+    value: Any = scenario.to_dict()
+    for part in path_of(need.key):
+        value = value.get(part) if isinstance(value, dict) else None
+    fits = math.floor(value * most / (8 * need.entries)) if isinstance(value, int) else 0
+    advice = f"; at most about {fits} fits" if fits else ""
+    return f"needs {size(8 * need.entries)}, and {size(most)} of memory is available{advice}"
+
+
+def width_key(model: NetworkSection) -> str:
+    """The key of a network that says how many neurons there are."""
+    return "widths" if getattr(model, "widths", None) is not None else "width"

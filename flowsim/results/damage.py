@@ -1,0 +1,110 @@
+"""What a file has to be before it is opened as a result, and what is said of one that turns out to be damaged."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import FlowsimError, UsageError
+from ..gate import check_unpacked, obstacle
+from ..observe import OBSERVABLES
+from .layout import DIMENSIONS
+
+#: Coordinates of the root that are texts.
+TEXT_VARIABLES = ("stage", "leaf", "matrix")
+PACKAGE = Path(__file__).parents[1]
+#: Attributes of the root that are texts, and that are numbers, where they are there.
+TEXTS = ("title", "scenario", "flowsim_version", "engine", "solver", "clock", "warnings", "status", "status_cause")
+NUMBERS = ("format_version", "wall_time", "rtol", "step")
+
+#: Errors of flowsim's own, or of how it is installed, whatever a file holds.
+OWN = (ImportError, NameError, AssertionError, SyntaxError, NotImplementedError)
+
+
+def check_file(file: Path) -> None:
+    """Raise UsageError where a path is no file, or where its arrays would take more than such a file may unpack to."""
+    if why := obstacle(file):
+        raise UsageError(f"{file}: {why}")
+    import netCDF4
+
+    try:
+        with netCDF4.Dataset(file) as root:
+            check_unpacked(file.stat().st_size, _size(root))
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{file}: not a NetCDF file: {error}") from None
+    except (ValueError, LookupError, AttributeError) as error:
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _size(group: Any) -> float:
+    """Bytes of all arrays of a group and of those in it, as their headers say; of texts of any length, what names them."""
+    own = sum(math.prod(array.shape) * (np.dtype(array.dtype).itemsize or 8) for array in group.variables.values())
+    return float(own + sum(map(_size, group.groups.values())))
+
+
+def check_attributes(file: Path, attributes: dict[Any, Any]) -> None:
+    """Raise UsageError where an attribute of the root is not of the type that flowsim writes."""
+    for name in TEXTS:
+        if not isinstance(attributes.get(name, ""), str):
+            raise UsageError(f"{file}: damaged: its attribute {name} is no text")
+    for name in NUMBERS:
+        found = np.asarray(attributes.get(name, 0))
+        if found.ndim or found.dtype.kind not in "iuf":
+            raise UsageError(f"{file}: damaged: its attribute {name} is no number")
+
+
+def check_clock(file: Path, root: xr.Dataset) -> None:
+    """Raise UsageError where a trajectory has no instants, or none that are numbers."""
+    if "time" not in root.dims:
+        raise UsageError(f"{file}: holds no trajectory, so it is not a result of flowsim")
+    clock = root["time"].variable if "time" in root.coords else None
+    if clock is None or clock.dims != ("time",) or clock.dtype.kind not in "iuf":
+        raise UsageError(f"{file}: damaged: its instants, the coordinate time, are no numbers")
+    if not clock.size:
+        raise UsageError(f"{file}: damaged: it has no instants")
+
+
+def check_variables(file: Path, root: xr.Dataset) -> None:
+    """Raise UsageError where a variable that flowsim knows is not along the dimensions that it has, or is no number."""
+    known = {name: ("time", *found.dims) for name, found in OBSERVABLES.items() if not found.group} | DIMENSIONS
+    for name, dims in known.items():
+        if name not in root.variables or name in TEXT_VARIABLES:
+            continue
+        found = root[name]
+        if found.dims not in (dims, ("seed", *dims)):
+            told = ", ".join(map(str, found.dims))
+            raise UsageError(f"{file}: damaged: {name} is along ({told}), and not along ({', '.join(dims)})")
+        if np.dtype(found.dtype).kind not in "biuf":
+            raise UsageError(f"{file}: damaged: {name} holds no numbers")
+
+
+@contextmanager
+def reading(*names: str) -> Iterator[None]:
+    """Whatever a result makes fail that is shown or drawn becomes a UsageError which names its file: what flowsim has
+    written, it can read. What no file can cause is raised as it is."""
+    try:
+        yield
+    except (FlowsimError, BrokenPipeError, MemoryError, *OWN):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and (error.errno or 0) > 0:
+            raise  # what cannot be written; HDF5's own numbers are negative
+        told = " ".join(str(error).split()) or "no reason given"
+        raise UsageError(
+            f"{', '.join(names)}: cannot be read as a result: it is damaged, or another program has changed it; if "
+            f"neither, this is an error in flowsim ({type(error).__name__}: {told[:200]}; {_place(error)})"
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """The last line of flowsim's that an error went through."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PACKAGE))]
+    last = frames[-1]
+    return f"{Path(last.filename).relative_to(PACKAGE)}:{last.lineno}"

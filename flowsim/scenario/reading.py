@@ -1,0 +1,107 @@
+"""TOML from outside: texts within bounds, and their values."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import Issue, ScenarioError
+from ..gate import limit, obstacle, raised, size
+from .places import KeyPath, tokens
+
+#: TOML's integers have 64 bits; those without a sign are let through, for keys to say what they allow.
+MOST = 2**64
+
+
+def text_of(file: Path) -> str:
+    """The text of a scenario file, its ends of lines as Python has them. Raises ScenarioError where it cannot be read."""
+    why = obstacle(file)
+    if why:
+        _refuse(why, str(file))
+    most = int(limit("scenario-bytes"))
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(most + 1)
+    except OSError as error:
+        _refuse(f"cannot be read: {error.strerror}", str(file))
+    if len(content) > most:
+        _too_large(file.stat().st_size, str(file))
+    try:
+        return content.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        _refuse("cannot be read: not a UTF-8 text file", f"{file}:{line}")
+
+
+def parsed(text: str, name: str = "") -> dict[str, Any]:
+    """The values of a TOML text. name: what messages call it. Raises ScenarioError where it is none, or beyond a bound."""
+    name = name or "scenario"
+    check_bounds(text, name)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([_syntax_issue(error, name, text)]) from None
+    except RecursionError:
+        _refuse("nested deeper than this Python can follow", name)
+
+
+def check_bounds(text: str, name: str) -> None:
+    """Raise ScenarioError for a text beyond a bound. What makes values of texts has none of its own."""
+    if len(text) > limit("scenario-bytes"):
+        _too_large(len(text), name)
+    depth, digits = limit("scenario-depth"), limit("scenario-digits")
+    nested = dots = 0
+    for token in tokens(text):
+        if token.kind == "word" and len(token.text) > digits:
+            _refuse(
+                f"{token.text[:12]}… has {len(token.text)} characters; a number or bare key has at most {digits:g}; "
+                f"{raised('scenario-digits', len(token.text))} allows it",
+                f"{name}:{token.line}",
+            )
+        if token.kind != "mark":
+            continue
+        nested += (token.text in "[{") - (token.text in "]}")
+        dots = dots + 1 if token.text == "." else 0 if token.text in ("\n", "=", ",", "{", "[") else dots
+        if max(nested, dots) >= depth:
+            _refuse(
+                f"nested {depth:g} levels deep; at most {depth - 1:g} are read; {raised('scenario-depth', 2 * depth)} "
+                "allows more",
+                f"{name}:{token.line}",
+            )
+
+
+def strange(values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """(path, what is wrong) of values that no key of a scenario takes: dates, and integers of more bits than TOML has."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from strange(value, (*path, str(key)))
+    elif isinstance(values, list | tuple):
+        for index, value in enumerate(values):
+            yield from strange(value, (*path, index))
+    elif isinstance(values, int) and abs(values) >= MOST:
+        yield path, f"an integer of {values.bit_length()} bits is not allowed; those of TOML have 64"
+    elif isinstance(values, datetime.date | datetime.time):
+        yield path, "a date or time is not allowed; write a string, number, boolean, array or table"
+
+
+def _syntax_issue(error: tomllib.TOMLDecodeError, name: str, text: str) -> Issue:
+    what, _, where = str(error).rpartition(" (at ")
+    line = text.rstrip("\n").count("\n") + 1
+    if where.startswith("line "):
+        line = int(where.removeprefix("line ").split(",")[0])
+    return Issue("", f"not valid TOML: {what or error}", f"{name}:{line}")
+
+
+def _too_large(count: float, name: str) -> NoReturn:
+    most = limit("scenario-bytes")
+    _refuse(
+        f"has {size(count)}; scenarios of up to {size(most)} are read; {raised('scenario-bytes', count)} allows it",
+        name,
+    )
+
+
+def _refuse(message: str, place: str) -> NoReturn:
+    raise ScenarioError([Issue("", message, place)])
