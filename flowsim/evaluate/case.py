@@ -13,6 +13,7 @@ import xarray as xr
 
 from ..errors import ScenarioError, UsageError
 from ..kinds.network import Handed
+from ..kinds.network import Network as OfTree
 from ..observe import Setting, parameters
 from ..problem import Problem, Reduced, build, reduce
 from ..results import layouts, open, open_point
@@ -206,11 +207,22 @@ class Case:
         return Handed(network, lambda seed: tuple(arrays.values()), {})
 
     def params_at(self, index: int = -1) -> Any:
-        """Of an ordinary network, the tree of its parameters at one of the instants at which weights were kept; an index
-        below 0 counts from the last one. Raises UsageError where the network has two layers of neurons."""
-        if self.problem.network is None:
-            raise UsageError(f"{self.name}: its network has two layers of neurons, and no tree; see weights_at")
-        return self.problem.network.tree(parameters.arrays(self.reduced, self.weights_at(index)))
+        """The tree of the network's parameters at one of the instants at which weights were kept; an index below 0 counts
+        from the last one. Of two layers of neurons {"hidden": (m, d), biases in a last column, "output": (m,)}, the second
+        where it is trained; neurons too small for a float have the norm 1e-302."""
+        snapshot = self.weights_at(index)
+        return self._function_of(snapshot).tree(parameters.arrays(self.reduced, snapshot))
+
+    def apply_at(self, index: int = -1) -> Callable[[Any, Any], Any]:
+        """The network as a function in JAX: (a tree like `params_at(index)`, x (n, d)) -> outputs (n,), or (n, k) of
+        several. A network whose threshold moves is another function at another instant."""
+        network = self._function_of(self.weights_at(index))
+        return lambda params, x: network.function(params, network.shaped(network.seen(x)))
+
+    def _function_of(self, snapshot: Snapshot) -> OfTree:
+        from ..solve.function import network_of  # with JAX, which other analyses do without
+
+        return network_of(self.problem, float(snapshot.time))
 
     def _of_stage(self, scenario: Scenario) -> Scenario:
         if self.stage is None:

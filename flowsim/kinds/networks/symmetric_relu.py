@@ -1,7 +1,7 @@
 """The odd two-sided ReLU with a common threshold b: R(<w, x> - b) - R(-<w, x> - b)  (Allen-Zhu & Li 2022, Section 4).
 
 R(a) is max(a, 0), or its mean over noise of standard deviation s, a N(a/s) + s n(a/s) with the normal law N and density n.
-Written as |w| k with k = h(|w| s)/|w|. In NumPy alone: its flow is for the numba engine.
+Written as |w| k with k = h(|w| s)/|w|.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _at(common: Threshold, time: Array) -> Activation:
         above, slope = ramp(norm * s - threshold, spread, xp)
         below, falling = ramp(-norm * s - threshold, spread, xp)
         value, small = (above - below) / norm, xp.abs(norm * s) < NEARLY_LINEAR * spread
-        return xp.where(small, s * _nearly_linear(norm * s, threshold, spread), value), slope + falling
+        return xp.where(small, s * _nearly_linear(norm * s, threshold, spread, xp), value), slope + falling
 
     return Activation(
         "symmetric_relu",
@@ -97,25 +97,32 @@ def _at(common: Threshold, time: Array) -> Activation:
         smooth=common.smoothing > 0,
         schedule=lambda later: _at(common, later),
         kernel=SYMMETRIC,
-        parameters=(common,),
+        parameters=(common, *np.ravel(threshold).tolist()),
     )
 
 
-def _nearly_linear(x: Array, threshold: Array, spread: Array) -> Array:
+def _nearly_linear(x: Array, threshold: Array, spread: Array, xp: ModuleType) -> Array:
     """(R(x - b) - R(-x - b))/x where x is small beside the spread and the difference would lose its digits."""
-    from scipy.special import ndtr  # slow to import, and no other network needs it
-
     width = np.where(np.asarray(spread) > 0, spread, 1.0)
     scaled = threshold / width
-    return 2 * ndtr(-scaled) + scaled * np.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi) * (x / width) ** 2 / 3
+    return 2 * _share(-scaled, xp) + scaled * np.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi) * (x / width) ** 2 / 3
 
 
 def ramp(x: Array, spread: Array, xp: ModuleType) -> tuple[Array, Array]:
     """max(x + r, 0), in the mean over r ~ N(0, spread^2), and its derivative."""
     if not np.any(np.asarray(spread) > 0):
         return xp.maximum(x, 0.0), xp.where(x > 0, 1.0, 0.0)
-    from scipy.special import ndtr
-
     scaled = x / spread
-    share = ndtr(scaled)
+    share = _share(scaled, xp)
     return x * share + spread * xp.exp(-0.5 * scaled**2) / np.sqrt(2 * np.pi), share
+
+
+def _share(z: Array, xp: ModuleType) -> Array:
+    """Of the standard normal law below z."""
+    if xp is np:
+        from scipy.special import ndtr  # slow to import, and no other network needs it
+
+        return ndtr(z)
+    from ..in_jax import normal_cdf
+
+    return normal_cdf(z)

@@ -15,7 +15,7 @@ from support.reduced import draw_little, reduced
 from support.sweeps import fly_here
 
 import flowsim
-from flowsim.observe import OBSERVABLES
+from flowsim.observe import OBSERVABLES, Instant
 from flowsim.papers import evaluate
 from flowsim.problem import reduce
 from flowsim.scenario.shipped import shipped
@@ -251,6 +251,67 @@ def test_networks_of_every_kind_are_functions_of_the_inputs(changes, small):
         lead = outputs[own] - np.where(own, -np.inf, outputs).max(axis=1)
         np.testing.assert_allclose(lead, last, rtol=1e-9)
     assert case.network.scores(problem.inputs).shape == (24, problem.outputs)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model.bias": True},
+        {"model.activation": "tanh", "init.scale": 0.1},
+        {"model": {"kind": "linear", "bias": True}, "loss": {"kind": "logistic"}},
+        {
+            "model": {
+                "kind": "symmetric_relu",
+                "width": 6,
+                "threshold": 0.02,
+                "growth": 1e-3,
+                "cap": 0.1,
+                "smoothing": 0.5,
+            }
+        },
+        {"data.supervision": "cluster", "loss.kind": "cross_entropy", "model": {"activation": "relu", "width": 8}},
+    ],
+    ids=["bias", "tanh", "linear", "moving threshold", "classes"],
+)
+def test_any_network_is_a_function_of_a_tree_of_its_parameters(changes, small):
+    """By the formulas in JAX at every kept instant, as by those in NumPy."""
+    import jax
+
+    case = flowsim.reopen(flowsim.run(small(observe__snapshots=3, **changes)))
+    x = case.problem.inputs
+    with jax.enable_x64(True):
+        for index in range(3):
+            apply, params = case.apply_at(index), case.params_at(index)
+            here = np.squeeze(Instant(case.setting, case.weights_at(index)).outputs)
+            # sums of a dozen products, each rounded otherwise
+            np.testing.assert_allclose(np.asarray(apply(params, x)).T, here, rtol=0, atol=1e-13 * np.abs(here).max())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"kind": "linear", "bias": True},
+        {"kind": "symmetric_relu", "width": 4, "threshold": 0.02, "smoothing": 0.5},
+    ],
+    ids=lambda model: model["kind"],
+)
+def test_networks_on_the_fast_road_flow_as_plain_functions_too(model, small):
+    changes = {"model": model, "loss": {"kind": "logistic"}, "flow.until": {"time": 5.0}}
+    case = flowsim.reopen(flowsim.run(small(observe__snapshots="all", **changes)))
+    problem, times = case.problem, case.trajectory.sizes["time"]
+    plain = flowsim.flow(
+        case.apply_at(0),
+        case.params_at(0),
+        problem.inputs,
+        problem.targets,
+        loss="logistic",
+        until={"time": 5.0},
+        times=times,
+        snapshots="all",
+    )
+    fast, rtol = case.params_at(-1)["hidden"], case.scenario.flow.rtol
+    np.testing.assert_allclose(plain["hidden"][-1], fast, rtol=0, atol=20 * rtol * np.abs(fast).max())
+    np.testing.assert_allclose(plain["loss"], case.trajectory["loss"], rtol=20 * rtol)
 
 
 def test_a_member_of_an_ensemble_is_the_run_of_its_seed(small):
