@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from . import evaluate, register, run, sweep
     from .errors import FlowsimError, NotWritten, ScenarioError, UsageError
     from .evaluate.case import Case, reopen
+    from .evaluate.claim import Constant, Premise, Rate, Window
     from .evaluate.compare import compare
     from .evaluate.density import density
     from .evaluate.distance import distance
     from .evaluate.embedding import embed
-    from .evaluate.evidence import NotApplicable
+    from .evaluate.evidence import NotApplicable, NotCovered
     from .evaluate.kkt import limit
     from .evaluate.robustness import robustness, transfer
     from .evaluate.weights import weights
@@ -37,15 +38,20 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Case": "evaluate.case",
+    "Constant": "evaluate.claim",
     "Data": "problem",
     "FlowsimError": "errors",
     "NotApplicable": "evaluate.evidence",
+    "NotCovered": "evaluate.evidence",
+    "Premise": "evaluate.claim",
     "Problem": "problem",
+    "Rate": "evaluate.claim",
     "Scenario": "scenario",
     "NotWritten": "errors",
     "ScenarioError": "errors",
     "UsageError": "errors",
     "Weights": "problem",
+    "Window": "evaluate.claim",
     "build": "problem",
     "compare": "evaluate.compare",
     "density": "evaluate.density",
@@ -72,15 +78,20 @@ _HOME = {
 
 __all__ = [
     "Case",
+    "Constant",
     "Data",
     "FlowsimError",
     "NotApplicable",
+    "NotCovered",
     "NotWritten",
+    "Premise",
     "Problem",
+    "Rate",
     "Scenario",
     "ScenarioError",
     "UsageError",
     "Weights",
+    "Window",
     "build",
     "compare",
     "density",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -22,6 +23,7 @@ from .kinds.origin import of_running_code, registered_by, registering
 from .kinds.plugins import answering
 
 if TYPE_CHECKING:
+    from .evaluate.claim import Constant, Premise, Rate, Window
     from .evaluate.evidence import Evidence
     from .problem import Problem
 
@@ -65,28 +67,59 @@ def claim(
     bound: float | Callable[[Evidence], float],
     at_least: bool = False,
     observables: Iterable[str] = (),
+    measures: str = "",
+    premises: Callable[[Evidence], Iterable[Premise]] | None = None,
+    constants: Iterable[Constant] = (),
+    span: Callable[[Evidence], Window] | None = None,
+    trivial: float | Callable[[Evidence], float] | None = None,
+    rates: Iterable[Rate] = (),
 ) -> Callable[[F], F]:
     """Register a function of a :class:`flowsim.evaluate.evidence.Evidence` that measures what a statement bounds.
 
-    name: "paper.theorem" or "paper.theorem.part". where: the place in the paper. bound: a number, or a function of the
-    evidence; at_least: whether it is a lower bound. observables: what the function looks at over time, so that it is kept.
-    The function raises flowsim.NotApplicable where the run has nothing to say.
+    name: "paper.theorem" or "paper.theorem.part". The others are as in :class:`flowsim.evaluate.claim.Claim`; where, the
+    place in the paper, statement, as printed, and bound are enough.
+    The function raises flowsim.NotApplicable where the run has nothing to say, and flowsim.NotCovered where it did not
+    reach or keep what the statement speaks of.
     """
-    from .evaluate.claim import CLAIMS, Claim
+    from .evaluate.claim import CLAIMS, Claim, no_premises
     from .evaluate.evidence import NotApplicable
 
     if "." not in name or not all(part.replace("-", "_").isidentifier() for part in name.split(".")):
         raise UsageError(f'the claim "{name}" needs a name such as "paper.theorem"')
 
     def register(function: F) -> F:
-        what = f'claim "{name}"'
-        measure = answering(function, what, NotApplicable)
-        limit = answering(bound, what, NotApplicable) if callable(bound) else bound
+        def own(value: Any) -> Any:
+            return answering(value, f'claim "{name}"', NotApplicable) if callable(value) else value
+
+        kind = Claim(
+            where,
+            statement,
+            own(function),
+            own(bound),
+            at_least,
+            tuple(observables),
+            measures,
+            own(_listing(premises)) if premises is not None else no_premises,
+            tuple(constants),
+            own(span),
+            own(trivial),
+            tuple(rates),
+        )
         with _by(function):
-            CLAIMS.register(name, Claim(where, statement, measure, limit, at_least, tuple(observables)))
+            CLAIMS.register(name, kind)
         return function
 
     return register
+
+
+def _listing(premises: Callable[[Evidence], Iterable[Premise]]) -> Callable[[Evidence], tuple[Premise, ...]]:
+    """The same, run to its end where it is called, so that what it raises is raised there."""
+
+    @wraps(premises)
+    def listed(evidence: Evidence) -> tuple[Premise, ...]:
+        return tuple(premises(evidence))
+
+    return listed
 
 
 def stop(name: str, *, description: str, falls: bool = False) -> Callable[[F], F]:

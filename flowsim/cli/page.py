@@ -9,6 +9,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..evaluate.phases import moment
+from ..evaluate.verdicts import counted, rows
 from ..kinds.used import lines as plugin_lines
 from ..present.robust import median_radius
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
@@ -113,13 +114,28 @@ def _towards_limit(tree: xr.DataTree) -> list[str]:
 
 def _claims(tree: xr.DataTree) -> dict[str, dict[str, Any]]:
     """What the run has to say to each claim."""
-    found = tree.children["claims"].to_dataset(inherit=False)
-    numbers, words = ("measured", "bound"), ("prediction", "verdict", "statement", "where", "note")
-    return {
-        str(name): {key: finite(float(found[key][row])) for key in numbers}
-        | {key: str(found[key].values[row]) for key in words}
-        for row, name in enumerate(found["claim"].values)
-    }
+    found = {}
+    for row in rows(tree.children["claims"].to_dataset(inherit=False)):
+        found[row.pop("claim")] = {
+            **{key: _machine_readable(value) for key, value in row.items() if key not in ("premises", "constants")},
+            "premises": [
+                {
+                    "name": name,
+                    **{key: finite(value) for key, value in zip(("value", "bound", "margin"), of, strict=True)},
+                }
+                for name, *of in row["premises"]
+            ],
+            "constants": [
+                {"name": name, "value": finite(value), "origin": origin} for name, value, origin in row["constants"]
+            ],
+        }
+    return found
+
+
+def _machine_readable(value: Any) -> str | bool | float | None:
+    if isinstance(value, str):
+        return str(value)
+    return bool(value) if isinstance(value, bool | np.bool_) else finite(float(value))
 
 
 def _distance(tree: xr.DataTree) -> dict[str, float | None]:
@@ -169,23 +185,43 @@ def _withstanding(facts: dict[str, Any]) -> list[str]:
 
 
 def _held_against(facts: dict[str, Any]) -> list[str]:
-    """Each claim, what was measured and predicted, and what both are of."""
+    """Each claim, what was measured and predicted, and what both rest on."""
     claims = facts.get("claims", {})
-    lines = [f"claims       {_count([claim['verdict'] for claim in claims.values()])}"] if claims else []
+    lines = [f"claims       {counted(claim['verdict'] for claim in claims.values())}"] if claims else []
     for name, claim in claims.items():
-        measured = "" if claim["measured"] is None else f"{claim['measured']:.4g}, predicted {claim['prediction']}"
-        lines.append(f"  {name}: {claim['verdict']}{'; ' + measured if measured else ': ' + claim['note']}")
-        lines.append(f"    {claim['where']}: {claim['statement']}")
-        if measured and claim["note"]:
-            lines.append(f"    assumed: {claim['note']}")
+        numbers = "" if claim["measured"] is None else f"{claim['measured']:.4g}"
+        numbers += f", predicted {claim['prediction']}" if numbers and claim["prediction"] else ""
+        lines.append(f"  {name}: {'; '.join(filter(None, (claim['verdict'], numbers)))}")
+        lines += [f"    {line}" for line in _rests_on(claim)]
     return lines
 
 
-def _count(verdicts: list[str]) -> str:
-    """How many claims hold, of those that have something to say."""
-    silent = verdicts.count("not applicable")
-    rest = f", {silent} not applicable" if silent else ""
-    return f"{verdicts.count('holds')} of {len(verdicts) - silent} hold{rest}"
+def _rests_on(claim: dict[str, Any]) -> list[str]:
+    lines = [f"because: {claim['note']}"] if claim["note"] else []
+    lines.append(f"{claim['where']}: {claim['statement']}")
+    if claim.get("measures"):
+        lines.append(f"measured: {claim['measures']}")
+    if claim["premises"]:
+        told = [
+            f"{premise['name']} ({_number(premise['value'])}, margin {_number(premise['margin'])})"
+            for premise in claim["premises"]
+        ]
+        lines.append(f"premises: {'; '.join(told)}")
+    if claim["constants"]:
+        told = [
+            f"{constant['name']} = {_number(constant['value'])} ({constant['origin']})"
+            for constant in claim["constants"]
+        ]
+        lines.append(f"constants: {', '.join(told)}")
+    if claim.get("span"):
+        lines.append(
+            f"span: {claim['span']}, {claim['span_instants']:.0f} kept instants, longest gap {claim['span_gap']:.4g}"
+        )
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else f"{value:.4g}"
 
 
 def _of_ensemble(tree: xr.DataTree, sheet: Sheet) -> list[str]:

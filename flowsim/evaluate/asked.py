@@ -10,13 +10,14 @@ from ..errors import UsageError
 from ..observe import Setting
 from ..problem import Problem
 from ..scenario import Scenario
-from .claim import CLAIMS, evidence_of, followed, held_against
+from .claim import CLAIMS, evidence_of, followed
 from .density import check as check_density
 from .density import density_group
 from .distance import ideal_of, to_ideal
 from .evidence import Evidence, NotApplicable
 from .features import check as check_features
 from .features import features_group
+from .findings import held_against
 from .kkt import limit_group, without_limit
 from .robustness import check as check_robustness
 from .robustness import evaluated

@@ -1,71 +1,188 @@
-"""What a theorem predicts of a run, and what the run has to say to it."""
+"""What a paper states of a run: a number that is measured, its bound, and everything that the statement assumes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 
+from ..arrays import Floats
 from ..kinds import sorts
 from ..kinds.registry import Registry
 from ..observe import Setting
 from ..scenario import Scenario
-from .evidence import Evidence, NotApplicable
+from .evidence import Evidence
 
-HOLDS, FAILS, SILENT = "holds", "does not hold", "not applicable"
-#: A claim that does not hold where the paper does not say that it should.
-OUTSIDE = "outside the assumptions"
+Origin = Literal["paper", "fitted", "chosen"]
+Number = float | Callable[[Evidence], float]
+#: A premise is met, and the end of a window reached, up to this relative error of rounding.
+ROUNDING = 1e-9
 
 
-def _nothing(evidence: Evidence) -> str:
-    return ""
+def number(value: Number, evidence: Evidence) -> float:
+    """A number, or what a function of the evidence makes of it"""
+    return float(value(evidence) if callable(value) else value)
+
+
+@dataclass(frozen=True)
+class Premise:
+    """An assumption of a statement as an inequality. name: the inequality in the paper's symbols, such as "D >= alpha^-2".
+    value: of the left side in this run. at_least: whether `bound` is a lower bound.
+
+    What spans orders of magnitude is better stated in logarithms, so that the margin says something.
+    """
+
+    name: str
+    value: float
+    bound: float
+    at_least: bool = False
+
+    @classmethod
+    def fact(cls, name: str, true: bool) -> Premise:
+        """What is so or not, such as "gradient flow": 1 or 0, and at least 1."""
+        return cls(name, float(true), 1.0, at_least=True)
+
+    @property
+    def margin(self) -> float:
+        """How far the value is on the right side of the bound; negative where the premise is not met."""
+        if self.value == self.bound:
+            return 0.0
+        return self.value - self.bound if self.at_least else self.bound - self.value
+
+    @property
+    def met(self) -> bool:
+        return self.margin >= -ROUNDING * max(abs(self.bound), abs(self.value) if math.isfinite(self.value) else 0.0)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:.4g} {'>=' if self.at_least else '<='} {self.bound:.4g}"
+
+    @property
+    def refusal(self) -> str:
+        """In words, where it is not met: by how much"""
+        return f"{self.name}: {self.value:.4g}, off by {-self.margin:.4g} from {self.bound:.4g}"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number in a statement. origin: "paper" where the paper gives it, "chosen" where the paper leaves it open and
+    flowsim takes one, "fitted" where the run says it. value: None of a fitted one that is the measured number itself, the
+    least with which the statement holds."""
+
+    name: str
+    value: Number | None
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Window:
+    """The span that a statement speaks of, from begin to end on a clock. instants: what the run has kept on that clock.
+    parts: in how many parts of equal length, at least, the instants have to divide the span. clock: its unit in words.
+
+    A window of length 0 is a single instant, at which something has to be kept."""
+
+    begin: float
+    end: float
+    instants: Floats
+    parts: int = 10
+    clock: str = "time"
+
+    @classmethod
+    def of(cls, evidence: Evidence, begin: float, end: float, parts: int = 10) -> Window:
+        """On the clock of the run, in flow time"""
+        return cls(begin, end, evidence.trajectory["time"].values, parts)
+
+    @property
+    def inside(self) -> Floats:
+        """The kept instants in the window"""
+        slack = ROUNDING * max(abs(self.begin), abs(self.end))
+        return self.instants[(self.instants >= self.begin - slack) & (self.instants <= self.end + slack)]
+
+    @property
+    def gap(self) -> float:
+        """The longest stretch of the window that has no instant within"""
+        marks = np.concatenate([[self.begin], np.clip(self.inside, self.begin, self.end), [self.end]])
+        return float(np.diff(marks).max())
+
+    @property
+    def reached(self) -> bool:
+        """Whether the run went on to the end of the window"""
+        slack = ROUNDING * max(abs(self.begin), abs(self.end))
+        return bool(len(self.instants)) and float(self.instants[-1]) >= self.end - slack
+
+    @property
+    def missing(self) -> str:
+        """What is not covered, in words; "" where nothing is missing"""
+        if not self.reached:
+            last = float(self.instants[-1]) if len(self.instants) else math.nan
+            return f"it speaks of {self}, and the run ends at {last:.4g}"
+        if not len(self.inside):
+            return f"it speaks of {self}, and nothing was kept there (see observe.times)"
+        allowed = (self.end - self.begin) / self.parts
+        if self.gap > allowed * (1 + 1e-6):
+            there = f"{self.gap:.4g} of it are without a kept instant, more than {allowed:.4g}"
+            return f"it speaks of {self}, and {there} (see observe.times)"
+        return ""
+
+    def __str__(self) -> str:
+        """Such as "[71.5, 81.5] in time" """
+        return f"[{self.begin:.4g}, {self.end:.4g}] in {self.clock}"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a claim says of a sweep: a number goes like a power of a swept key, or like its logarithm.
+
+    over: the key. exponent: what is predicted. of: a number of the sweep's points, by default what the claim measures.
+    one_sided: "at_least" or "at_most" where the prediction bounds the exponent on one side.
+    """
+
+    over: str
+    exponent: float
+    of: str = ""
+    law: Literal["power", "log"] = "power"
+    one_sided: Literal["", "at_least", "at_most"] = ""
+
+
+def no_premises(evidence: Evidence) -> Iterable[Premise]:
+    return ()
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One number that a theorem bounds.
+    """A statement of a paper that bounds a number of a run; docs/claims.md says how one is written.
 
-    where: the place in the paper. statement: what is measured, and which number stands for what the paper leaves to an
-    O(.) or o(.). measure raises NotApplicable where the run has nothing to say. bound: a number, or a function of the
-    evidence where the paper's own constants depend on the setting. at_least: whether it is a lower bound.
-    observables: what the measurement follows over time. unmet: which assumptions of the theorem the run is outside of, as
-    far as they can be checked; empty where there is none.
+    where: its place in the paper. statement: as the paper prints it. measure: the number; it raises NotApplicable where the
+    run has nothing to say, and NotCovered where it did not keep what the statement speaks of.
+    bound: and at_least, whether it is a lower one. observables: what `measure` follows over time, so that it is kept.
+    measures: what the number is, where the statement does not say it. premises: everything that the statement assumes and a
+    run can be asked. constants: every constant in it. span: the window that it speaks of, where it speaks of one.
+    trivial: what the number can never pass, whatever was trained; a bound beyond that says nothing. rates: what it says of
+    sweeps.
     """
 
     where: str
     statement: str
     measure: Callable[[Evidence], float]
-    bound: float | Callable[[Evidence], float]
+    bound: Number
     at_least: bool = False
     observables: tuple[str, ...] = ()
-    unmet: Callable[[Evidence], str] = _nothing
+    measures: str = ""
+    premises: Callable[[Evidence], Iterable[Premise]] = no_premises
+    constants: tuple[Constant, ...] = ()
+    span: Callable[[Evidence], Window] | None = None
+    trivial: Number | None = None
+    rates: tuple[Rate, ...] = ()
 
+    def kept_by(self, measured: float, bound: float) -> bool:
+        """Whether a number is on the right side of a bound; what is no number is not"""
+        return measured >= bound if self.at_least else measured <= bound
 
-@dataclass(frozen=True)
-class Finding:
-    """measured and bound are NaN where the verdict is that the claim is not applicable, which `note` then explains.
-    unmet: where the claim does not hold, the assumptions that the run is outside of."""
-
-    claim: Claim
-    measured: float
-    bound: float
-    note: str = ""
-    unmet: str = ""
-
-    @property
-    def holds(self) -> bool:
-        return self.measured >= self.bound if self.claim.at_least else self.measured <= self.bound
-
-    @property
-    def verdict(self) -> str:
-        return SILENT if self.note else HOLDS if self.holds else OUTSIDE if self.unmet else FAILS
-
-    @property
-    def prediction(self) -> str:
-        return "" if self.note else f"{'at least' if self.claim.at_least else 'at most'} {self.bound:.4g}"
+    def prediction(self, bound: float) -> str:
+        return "" if math.isnan(bound) else f"{'at least' if self.at_least else 'at most'} {bound:.4g}"
 
 
 #: paper.theorem or paper.theorem.part -> Claim
@@ -86,52 +203,6 @@ def selected(claims: Mapping[str, Claim], names: Iterable[str]) -> dict[str, Cla
         for name, claim in claims.items()
         if any(name == chosen or name.startswith(f"{chosen}.") for chosen in wanted)
     }
-
-
-def held_against(claims: Mapping[str, Claim], names: Iterable[str], evidence: Evidence) -> xr.Dataset:
-    """The findings of a run along dimension `claim`. A claim that is not applicable is left out where only its paper is
-    named, and gets its row with the reason where it is named itself."""
-    named = tuple(names)
-    insisted = selected(claims, (name for name in named if "." in name))
-    findings = {name: _finding(claim, evidence) for name, claim in selected(claims, named).items()}
-    return layout({name: found for name, found in findings.items() if not found.note or name in insisted})
-
-
-def layout(findings: Mapping[str, Finding]) -> xr.Dataset:
-    """The group `claims` of a result."""
-    columns: dict[str, tuple[str, list[Any], type]] = {
-        "statement": ("what is claimed", [found.claim.statement for found in findings.values()], str),
-        "where": ("where the paper says it", [found.claim.where for found in findings.values()], str),
-        "prediction": ("what the claim predicts", [found.prediction for found in findings.values()], str),
-        "bound": ("number in the prediction", [found.bound for found in findings.values()], float),
-        "measured": ("measured value", [found.measured for found in findings.values()], float),
-        "holds": ("whether the prediction holds", [found.holds for found in findings.values()], bool),
-        "verdict": (
-            "holds, does not hold, outside the assumptions, or not applicable",
-            [found.verdict for found in findings.values()],
-            str,
-        ),
-        "note": (
-            "why the claim is not applicable, or which assumptions the run is outside of",
-            [found.note or found.unmet for found in findings.values()],
-            str,
-        ),
-    }
-    variables: dict[str, tuple[Any, ...]] = {
-        name: ("claim", np.array(values, dtype=kind), {"long_name": long_name, "units": "1"})
-        for name, (long_name, values, kind) in columns.items()
-    }
-    names = np.array(list(findings), dtype=str)
-    return xr.Dataset(variables, {"claim": ("claim", names, {"long_name": "claim", "units": "1"})})
-
-
-def _finding(claim: Claim, evidence: Evidence) -> Finding:
-    try:
-        measured = float(claim.measure(evidence))
-        found = Finding(claim, measured, float(claim.bound(evidence) if callable(claim.bound) else claim.bound))
-        return found if found.holds else replace(found, unmet=claim.unmet(evidence))
-    except NotApplicable as reason:
-        return Finding(claim, np.nan, np.nan, str(reason))
 
 
 def followed(scenario: Scenario) -> tuple[str, ...]:

@@ -27,6 +27,11 @@ class NotApplicable(Exception):
     """A claim speaks of something that the run does not have; the message says of what."""
 
 
+class NotCovered(NotApplicable):
+    """The run is of what a claim speaks of, and did not reach or keep the part that it speaks of; the message says what is
+    missing."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
@@ -131,5 +136,5 @@ class Evidence:
         times, values = self.over_time(name)
         inside = (times > after) & (times <= until * (1 + 1e-9))
         if not inside.any():
-            raise NotApplicable(f"no instant was kept after time {after:g} and until {until:g} (see observe.times)")
+            raise NotCovered(f"no instant was kept after time {after:g} and until {until:g} (see observe.times)")
         return values[inside]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,8 @@ Law = Literal["power", "log"]
 class Scaling:
     """A fitted slope. name, over: of what over which key. x, y (points,): all that were fitted, each seed by itself.
     law: one of LAWS; "power" is y ~ x^slope. interval: of the slope, with this confidence, for errors that are independent
-    and normal around the line. left_out: points without a finite value, or with one that has no logarithm."""
+    and normal around the line. left_out: points without a finite value, or with one that has no logarithm. expected: the
+    slope that theory says, if there is one."""
 
     name: str
     over: str
@@ -33,6 +34,13 @@ class Scaling:
     interval: tuple[float, float]
     confidence: float
     left_out: int
+    expected: float | None = None
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the interval excludes the slope that is expected"""
+        low, high = self.interval
+        return self.expected is not None and not low <= self.expected <= high
 
     def line(self, x: Floats) -> Floats:
         """The fitted law at these x."""
@@ -43,11 +51,22 @@ class Scaling:
         low, high = self.interval
         formed = f"{self.name} ~ {self.over}^s" if self.law == "power" else f"{self.name} ~ s log {self.over}"
         told = f"{formed}: s = {self.slope:.4g}, {100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}]"
+        if self.expected is not None:
+            told += f", which {'excludes' if self.excludes else 'has in it'} {self.expected:g}"
         return f"{told}, from {len(self.x)} points" + (f"; {self.left_out} left out" if self.left_out else "")
 
 
-def scaling(dataset: xr.Dataset, name: str, over: str, law: Law = "power", confidence: float = 0.95) -> Scaling:
+def scaling(
+    dataset: xr.Dataset,
+    name: str,
+    over: str,
+    law: Law = "power",
+    confidence: float = 0.95,
+    expected: float | None = None,
+) -> Scaling:
     """Fit a line, by least squares, to a sweep's number `name` over the key `over`.
+
+    expected: the slope that theory says; whether the interval excludes it is then said.
 
     name: a variable of the sweep's dataset with one number for each point; or a phase, for its instant, or a claim, for its
     measured value. Other swept keys than `over` and seed have to be chosen before, by ``dataset.sel``. Raises UsageError
@@ -71,7 +90,7 @@ def scaling(dataset: xr.Dataset, name: str, over: str, law: Law = "power", confi
         raise UsageError(
             f"{name} over {over}: a slope needs three points at two places or more where both are {positive}"
         )
-    return _fitted(name, over, law, x[usable], y[usable], confidence, int((~usable).sum()))
+    return replace(_fitted(name, over, law, x[usable], y[usable], confidence, int((~usable).sum())), expected=expected)
 
 
 def number(dataset: xr.Dataset, name: str) -> xr.DataArray:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib.util import find_spec
+from inspect import unwrap
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -118,7 +119,8 @@ def answering(function: Callable[P, R], what: str, *passed: type[Exception]) -> 
 
     what: what messages call it, such as 'observable "participation"'.
     """
-    file = function.__code__.co_filename if hasattr(function, "__code__") else ""
+    code = getattr(unwrap(function), "__code__", None)
+    file = code.co_filename if code is not None else ""
     let_through: tuple[type[Exception], ...] = (FlowsimError, *passed)
 
     @wraps(function)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import xarray as xr
 
 from ..evaluate.case import Result, reopened
-from ..evaluate.claim import CLAIMS, Claim, evidence_of, followed, held_against
+from ..evaluate.claim import CLAIMS, Claim, evidence_of, followed
 from ..evaluate.evidence import Evidence
+from ..evaluate.findings import held_against
 from ..kinds.registry import import_modules
 from ..threads import blas_threads
 from .relu import distance_up_to_scale, relu_network

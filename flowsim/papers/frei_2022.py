@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..evaluate.claim import Claim, register_all
+from ..evaluate.claim import Claim, Premise, register_all
 from ..evaluate.evidence import Evidence, NotApplicable
 from ..evaluate.robustness import TwoLayer
 from ..kinds.clusters import Drawn
@@ -28,8 +28,10 @@ PAPER = "Frei et al. 2022"
 DELTA = 0.05
 #: Flow time step T - step, T = 1 + 1/(4 step) iterations: until then neurons are aligned and almost orthogonal.
 HORIZON = 0.25
-#: Rounding of kept times.
+#: Rounding of kept times, and of numbers that a scenario gives in decimals.
 ROUNDING = 1e-6
+#: Two numbers that are equal, but for rounding.
+NEAR = 1e-8
 
 
 def xor_ideal(centers: Floats) -> TwoLayer:
@@ -156,65 +158,52 @@ def _first_cosine(evidence: Evidence) -> float:
     return float(np.median(_cosines(evidence, cosine))) * math.sqrt(problem.inputs.shape[1])
 
 
-def _unmet(evidence: Evidence) -> str:
-    """Which of the paper's assumptions the run is outside of, as far as a run can be asked; empty where there is none"""
-    return "; ".join([*_other_training(evidence), *_other_sizes(evidence)])
+def _premises(evidence: Evidence) -> Iterator[Premise]:
+    """The paper's assumptions, as far as a run can be asked"""
+    _xor(evidence)
+    yield from _same_training(evidence)
+    yield from _sizes(evidence)
 
 
-def _unmet_at_end(evidence: Evidence) -> str:
+def _premises_at_end(evidence: Evidence) -> Iterator[Premise]:
     """The same of what the paper says of the network after T = 1 + 1/(4 step) iterations"""
-    reasons = [reason] if (reason := _unmet(evidence)) else []
+    yield from _premises(evidence)
     if evidence.step is not None:
         last, end = float(evidence.trajectory["time"][-1]) / evidence.step, 1 + HORIZON / evidence.step
-        if abs(last - end) > 1:
-            reasons.append(f"T = 1 + 1/(4 step) = {end:.4g} iterations, not {last:.4g}")
-    return "; ".join(reasons)
+        yield Premise("|iterations - (1 + 1/(4 step))| <= 1", abs(last - end), 1.0)
 
 
-def _other_training(evidence: Evidence) -> Iterator[str]:
+def _same_training(evidence: Evidence) -> Iterator[Premise]:
     """Assumptions of Section 2.1 about centres, network and training"""
     scenario, problem = evidence.scenario, evidence.problem
-    if scenario.flow.method != "gradient_descent":
-        yield f"gradient descent over all samples, not {scenario.flow.method}"
-    if scenario.loss.kind != "logistic" or scenario.loss.reduction != "mean":
-        yield f"mean logistic loss, not {scenario.loss.reduction} {scenario.loss.kind}"
-    if problem.bias:
-        yield "neurons without biases"
-    if not np.allclose(np.abs(problem.output), len(problem.output) ** -0.5):
-        yield f"output weights of size 1/sqrt(m) = {len(problem.output) ** -0.5:.4g}"
-    if not math.isclose(norm := float(np.linalg.norm(problem.centers[0])), 1):
-        yield f"centres of norm 1, not {norm:.4g}"
+    logistic = scenario.loss.kind == "logistic" and scenario.loss.reduction == "mean"
+    output = np.abs(problem.output) * math.sqrt(len(problem.output))
+    yield Premise.fact("gradient descent over all samples", scenario.flow.method == "gradient_descent")
+    yield Premise.fact("mean logistic loss", logistic)
+    yield Premise.fact("neurons without biases", not problem.bias)
+    yield Premise("|a_j| sqrt(m) = 1: largest deviation", float(np.abs(output - 1).max()), NEAR)
+    norm = np.linalg.norm(problem.centers, axis=1)
+    yield Premise("|mu| = 1: largest deviation", float(np.abs(norm - 1).max()), NEAR)
 
 
-def _other_sizes(evidence: Evidence) -> Iterator[str]:
+def _sizes(evidence: Evidence) -> Iterator[Premise]:
     """Assumptions (A1) to (A7), with the least constant C > 1 that (A7), 1/(2 sqrt(C)) <= step <= 1/sqrt(C), allows"""
-    step = evidence.step
-    if step is not None and step >= 1:
-        yield f"(A7) step < 1, not {step:g}"
-    constant = 1.0 if step is None else max(1.0, 1 / (4 * step**2))
-    known = f"with C = {constant:.4g}, the least that (A7) allows" if constant > 1 else "with any C > 1"
-    broken = [
-        f"{name} {'>=' if at_least else '<='} {bound:.4g}, not {value:.4g}"
-        for name, value, bound, at_least in sorted(_sizes(evidence, constant))
-        if (value < bound * (1 - ROUNDING) if at_least else value > bound * (1 + ROUNDING))
-    ]
-    if broken:
-        yield f"{known}: {', '.join(broken)}"
-
-
-def _sizes(evidence: Evidence, constant: float) -> Iterator[tuple[str, float, float, bool]]:
-    """(name, value, bound, whether it is a lower one)"""
     (samples, dimension), neurons = evidence.problem.inputs.shape, len(evidence.problem.output)
+    step = evidence.step
+    constant = 1.0 if step is None else max(1.0, 1 / (4 * step**2))
     inputs = max(math.log(samples / DELTA) ** 2, math.log(neurons / DELTA))
-    yield "(A1) d", dimension, constant * inputs, True
-    yield "(A2) m", neurons, constant * math.log(1 / DELTA), True
+    yield Premise("(A1) d >= C max(log^2(n/delta), log(m/delta))", dimension, constant * inputs, True)
+    yield Premise("(A2) m >= C log(1/delta)", neurons, constant * math.log(1 / DELTA), True)
     if isinstance(evidence.scenario.data, Drawn):
         deviation = evidence.scenario.data.noise.standard_deviation(dimension)
-        yield "(A3) sigma sqrt(d)", deviation * math.sqrt(dimension), 1 / constant, False
-    yield "(A4) n", samples, constant * math.log(neurons / DELTA), True
-    yield "(A5) noise rate", float(np.mean(evidence.problem.targets != evidence.clean_label)), 1 / constant, False
+        yield Premise("(A3) sigma sqrt(d) <= 1/C", deviation * math.sqrt(dimension), (1 + ROUNDING) / constant)
+    yield Premise("(A4) n >= C log(m/delta)", samples, constant * math.log(neurons / DELTA), True)
+    noise = float(np.mean(evidence.problem.targets != evidence.clean_label))
+    yield Premise("(A5) noise rate <= 1/C", noise, (1 + ROUNDING) / constant)
     if evidence.scenario.init.shape == "gaussian":
-        yield "(A6) omega sqrt(m d)", _initial_size(evidence), 1 / constant**2, False
+        yield Premise("(A6) omega sqrt(m d) <= 1/C^2", _initial_size(evidence), (1 + ROUNDING) / constant**2)
+    if step is not None:
+        yield Premise("(A7) step < 1", step, 1 - ROUNDING)
 
 
 #: Constants the paper leaves open: C_0 as in observe/xor.py, delta = 0.05, the others as each statement says.
@@ -328,7 +317,9 @@ _CLAIMS = {
 }
 #: The first two are about the network after T iterations, and all of them about what (A1) to (A7) allow.
 CLAIMS = {
-    name: replace(claim, unmet=_unmet_at_end if name.startswith(("theorem_3_1", "proposition_3_2")) else _unmet)
+    name: replace(
+        claim, premises=_premises_at_end if name.startswith(("theorem_3_1", "proposition_3_2")) else _premises
+    )
     for name, claim in _CLAIMS.items()
 }
 register_all("frei_2022", CLAIMS)

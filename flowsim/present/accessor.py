@@ -61,12 +61,14 @@ class FlowAccessor:
 
         return target_cosine(self._dataset)
 
-    def scaling(self, name: str, over: str, law: Law = "power", confidence: float = 0.95) -> DrawnScaling:
+    def scaling(
+        self, name: str, over: str, law: Law = "power", confidence: float = 0.95, expected: float | None = None
+    ) -> DrawnScaling:
         """The slope of a number of a sweep over a swept key; :func:`flowsim.evaluate.scaling.scaling` says more."""
         from ..evaluate.scaling import scaling
         from .sweeps import DrawnScaling
 
-        return DrawnScaling(**vars(scaling(self._dataset, name, over, law, confidence)))
+        return DrawnScaling(**vars(scaling(self._dataset, name, over, law, confidence, expected)))
 
     def _repr_html_(self) -> str:
         from ..evaluate.notebook import phase_table

@@ -14,7 +14,7 @@ from ..scenario.edit import edited
 from ..scenario.reading import parsed
 
 #: The layout that is written. Files without the attribute are of layout 1, which flowsim 0.1.0 wrote.
-FORMAT = 2
+FORMAT = 3
 #: The root's attributes about the layout. CF asks for strictly increasing coordinates, which `time` beyond floats is not,
 #: so the layout goes by a name of its own.
 LAYOUT: dict[str, Any] = {"format_version": FORMAT, "Conventions": f"flowsim-{FORMAT}"}
@@ -36,7 +36,7 @@ def migrated(tree: xr.DataTree, name: str = "the result") -> xr.DataTree:
     version = _version(tree.attrs)
     if version == FORMAT:
         return tree
-    # attributes change, arrays do not: the tree's own file stays open
+    # the arrays of the trajectory stay as they are: the tree's own file stays open
     changed = tree.copy()
     changed.set_close(tree.close)
     for step in range(version, FORMAT):
@@ -62,5 +62,24 @@ def _to_2(tree: xr.DataTree) -> None:
     tree.attrs["scenario_sha256"] = hashlib.sha256(tree.attrs["scenario"].encode()).hexdigest()
 
 
+#: A claim's verdict in layouts before 3 -> what it is called now.
+VERDICTS = {
+    "does not hold": "fails",
+    "outside the assumptions": "outside",
+    "not applicable": "not_applicable",
+}
+
+
+def _to_3(tree: xr.DataTree) -> None:
+    """Before layout 3 verdicts of claims had other words."""
+    if "claims" not in tree.children:
+        return
+    found = tree.children["claims"].to_dataset(inherit=False)
+    if "verdict" not in found:
+        return
+    words = np.array([VERDICTS.get(word, word) for word in map(str, found["verdict"].values)], dtype=str)
+    tree["claims"] = xr.DataTree(found.assign(verdict=("claim", words, found["verdict"].attrs)))
+
+
 #: layout -> what makes the next one of it, in place
-STEPS: dict[int, Callable[[xr.DataTree], None]] = {1: _to_2}
+STEPS: dict[int, Callable[[xr.DataTree], None]] = {1: _to_2, 2: _to_3}

@@ -17,6 +17,8 @@ import xarray as xr
 
 from ..durable import written_aside
 from ..errors import UsageError
+from ..evaluate.claim import CLAIMS
+from ..evaluate.rates import layout, rates
 from ..gate import fits
 from ..results import opened, scenario_attributes, text_encoding
 from ..results.layouts import LAYOUT
@@ -41,6 +43,8 @@ def collect(plan: Plan, folder: Path) -> Path:
     """Write the dataset of a sweep, aside and renamed. No more than one batch's trajectories are in memory at a time."""
     file = folder / DATASET
     dataset, ended = _scalars(plan, folder)
+    if plan.scenario.evaluate.claims:
+        dataset = dataset.assign(layout(rates(dataset, CLAIMS, plan.scenario.evaluate.claims)))
     with written_aside(file, dataset.nbytes) as aside:
         dataset.to_netcdf(aside, engine="netcdf4", encoding=text_encoding(dataset))
         if plan.scenario.sweep.trajectories:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..evaluate.verdicts import VERDICTS
 from ..observe import NUMERICS, OBSERVABLES
 
 #: Groups of a result that hold arrays of another kind, or have a place of their own here.
@@ -72,8 +73,7 @@ def _arrays(tree: xr.DataTree) -> Iterator[tuple[str, xr.DataArray]]:
             yield f"{prefix}{name}", array.assign_attrs(long_name=f"{said}, at the end")
     yield "phase_instant", groups["phases"]["instant"]
     if "claims" in groups:
-        for name in ("measured", "bound", "holds"):
-            yield f"claim_{name}", groups["claims"][name]
+        yield from _of_claims(groups["claims"])
     for group, dataset in groups.items():
         if group not in ELSEWHERE:
             for name, array in dataset.data_vars.items():
@@ -83,6 +83,19 @@ def _arrays(tree: xr.DataTree) -> Iterator[tuple[str, xr.DataArray]]:
                 if TEST_SAMPLE in array.dims and array.dtype.kind == "f":
                     said = f"{array.attrs.get('long_name', name)}, median over the test samples"
                     yield f"median_{name}", array.median(TEST_SAMPLE).assign_attrs(long_name=said)
+
+
+def _of_claims(found: xr.Dataset) -> Iterator[tuple[str, xr.DataArray]]:
+    """Numbers of the findings; verdicts as their places in VERDICTS, which the long name spells out."""
+    for name in ("measured", "bound", "holds"):
+        yield f"claim_{name}", found[name]
+    words = [*VERDICTS]
+    places = np.array([words.index(str(word)) for word in found["verdict"].values], dtype=float)
+    spelt = ", ".join(f"{place} {word}" for place, word in enumerate(words))
+    yield "claim_verdict", found["holds"].copy(data=places).assign_attrs(long_name=f"verdict: {spelt}")
+    for name, labels in (("premise_margin", "premise"), ("constant_value", "constant")):
+        if found.sizes[labels]:
+            yield f"claim_{name}", found[name]
 
 
 def _last(root: xr.Dataset, numerics: xr.Dataset) -> xr.Dataset:

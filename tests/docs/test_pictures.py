@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
+from support.scripts import DOCS, script
 
 import flowsim
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 pytestmark = [
     pytest.mark.skipif(not DOCS.is_dir(), reason="a source distribution comes without the docs"),
@@ -114,15 +111,6 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return file
 
     return run
-
-
-def script(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_between_the_radii_the_curve_of_the_strong_attack_is_that_of_the_samples_own_radii(result):

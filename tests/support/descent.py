@@ -47,3 +47,10 @@ def group(found: xr.Dataset) -> dict[str, tuple[str, float]]:
         str(name): (str(found["verdict"].values[row]), float(found["measured"][row]))
         for row, name in enumerate(found["claim"].values)
     }
+
+
+def keeping(found: xr.Dataset) -> set[str]:
+    """The claims whose number keeps its bound, whether or not the premises are met"""
+    sign = np.array([-1.0 if str(told).startswith("at least") else 1.0 for told in found["prediction"].values])
+    kept = sign * found["measured"].values <= sign * found["bound"].values
+    return {str(name) for name in found["claim"].values[kept]}

@@ -6,6 +6,8 @@ import numpy as np
 import xarray as xr
 
 from flowsim.evaluate import phases
+from flowsim.evaluate.claim import Claim, Constant, Premise, Window
+from flowsim.evaluate.findings import judged, layout
 
 ATTRIBUTES = {
     "title": "a <made> run & more",
@@ -65,18 +67,22 @@ def made(samples: int = 40, neurons: int = 6, clusters: int = 3, instants: int =
         },
         attrs={"exit_code": 0},
     )
-    claims = xr.Dataset(
+    claims = layout(
         {
-            "statement": ("claim", ["a < b", "c"]),
-            "where": ("claim", ["Theorem 1", "Theorem 2"]),
-            "prediction": ("claim", ["at most 0.1", "at least 1"]),
-            "bound": ("claim", [0.1, 1.0]),
-            "measured": ("claim", [0.05, 0.5]),
-            "holds": ("claim", [True, False]),
-            "verdict": ("claim", ["holds", "does not hold"]),
-            "note": ("claim", ["", ""]),
-        },
-        {"claim": ["paper.one", "paper.two"]},
+            "paper.one": judged(
+                Claim(
+                    "Theorem 1",
+                    "a < b",
+                    lambda evidence: 0.05,
+                    0.1,
+                    premises=lambda evidence: [Premise("b <= 1", 0.1, 1.0)],
+                    constants=(Constant("b", 0.1, "chosen"),),
+                    span=lambda evidence: Window(0.0, 10.0, root["time"].values, 1),
+                ),
+                None,
+            ),
+            "paper.two": judged(Claim("Theorem 2", "c", lambda evidence: 0.5, 1.0, at_least=True), None),
+        }
     )
     return xr.DataTree.from_dict({"/": root, "/phases": phases(root), "/numerics": numerics, "/claims": claims})
 

@@ -6,10 +6,12 @@ at the radius of training, the network's error is below it (Theorem 5.4) and the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ...evaluate.claim import Premise
 from ...evaluate.evidence import Evidence, NotApplicable
 from ...evaluate.robustness import classifier_of
 from ...evaluate.robustness.attacks import Options, Target, attacked
@@ -97,25 +99,20 @@ def _learner_clean_error(evidence: Evidence) -> float:
     return 1 - evidence.accuracy(classifier.value(evidence.test.inputs), evidence.test.label)
 
 
-def _upper_regime(evidence: Evidence) -> str:
-    """What the run is outside of, of the assumptions of Theorem 5.4 that can be checked."""
+def _upper_regime(evidence: Evidence) -> Iterator[Premise]:
+    """The assumptions of Theorem 5.4 that can be checked."""
     data = _coding(evidence)
-    rules = {
-        f"sparsity {data.sparsity:g} is above d^0.399 = {data.dimension**0.399:.3g}": data.sparsity
-        > data.dimension**0.399,
-        'basis is "random", whose rows have norms of order sqrt(d) in l1': data.basis == "random",
-    }
-    return "; ".join(rule for rule, broken in rules.items() if broken)
+    yield Premise("k <= d^0.399", data.sparsity, data.dimension**0.399)
+    # rows of a random basis have norms of order sqrt(d) in l1
+    yield Premise.fact("the rows of M have norms of order 1 in l1", data.basis != "random")
 
 
-def _lower_regime(evidence: Evidence) -> str:
-    """The same of Theorem 5.6: M = I and no noise."""
+def _lower_regime(evidence: Evidence) -> Iterator[Premise]:
+    """Those of Theorem 5.6."""
     data = _coding(evidence)
-    rules = {
-        'basis is not "axes"': data.basis != "axes",
-        "there is noise": data.spike_noise > 0 or data.noise.standard_deviation(data.dimension) > 0,
-    }
-    return "; ".join(rule for rule, broken in rules.items() if broken)
+    yield Premise.fact("M = I", data.basis == "axes")
+    noise = max(data.spike_noise, data.noise.standard_deviation(data.dimension))
+    yield Premise("no noise", noise, 0.0)
 
 
 CLAIMS = {
@@ -125,21 +122,21 @@ CLAIMS = {
         1 - SMALL,
         at_least=True,
         meaning="clean training: error against PGD in linf within 1/k^2; 0.9 for 1 - o(1)",
-        unmet=_upper_regime,
+        premises=_upper_regime,
     ),
     "theorem_5_4.robust_error": claim_of(
         "Theorem 5.4",
         _network_error,
         SMALL,
         meaning="adversarial training: error against PGD in linf within the radius of training; 0.1 for o(1)",
-        unmet=_upper_regime,
+        premises=_upper_regime,
     ),
     "theorem_5_4.paper_radius": claim_of(
         "Theorem 5.4",
         _network_error_of_the_paper,
         SMALL,
         meaning="adversarial training: error against PGD in linf within 1/k^1.75; 0.1 for o(1)",
-        unmet=_upper_regime,
+        premises=_upper_regime,
     ),
     "theorem_5_4.gain": claim_of(
         "Corollary F.6",
@@ -148,14 +145,14 @@ CLAIMS = {
         at_least=True,
         meaning="error against PGD in linf within the radius of training, before adversarial training less that after it; "
         "0.1 for more than nothing",
-        unmet=_upper_regime,
+        premises=_upper_regime,
     ),
     "theorem_5_6.clean_error": claim_of(
         "Section 1, computation complexity",
         _learner_clean_error,
         SMALL,
         meaning="learner of low complexity, clean training: clean error; 0.1 for low",
-        unmet=_lower_regime,
+        premises=_lower_regime,
     ),
     "theorem_5_6.robust_error": claim_of(
         "Theorem 5.6",
@@ -163,7 +160,7 @@ CLAIMS = {
         (1 - SMALL) / 2,
         at_least=True,
         meaning="learner of low complexity: error against PGD in linf within 1/k; 0.45 for (1 - o(1))/2",
-        unmet=_lower_regime,
+        premises=_lower_regime,
     ),
     "theorem_5_6.gap": claim_of(
         "Theorem 5.6 beside Theorem 5.4",
@@ -172,6 +169,6 @@ CLAIMS = {
         at_least=True,
         meaning="learner of low complexity, adversarial training: error against PGD in linf within the radius of training; "
         "0.1, which the network is below",
-        unmet=_lower_regime,
+        premises=_lower_regime,
     ),
 }

@@ -7,13 +7,13 @@ those after it. The theorems are about d -> infinity: each statement says which 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Floats
-from ...evaluate.claim import Claim
+from ...evaluate.claim import Claim, Premise
 from ...evaluate.evidence import Evidence, NotApplicable
 from ...evaluate.robustness import network_of
 from ...evaluate.robustness.attacks import Options, Target, attacked
@@ -191,13 +191,11 @@ def _turned(evidence: Evidence) -> float:
     return float(np.abs((clean * robust).sum(axis=1)).mean())
 
 
-def _regime(evidence: Evidence) -> str:
-    """Which of the paper's assumptions do not hold; that d is large enough for its o(1), nobody can check."""
+def _regime(evidence: Evidence) -> Iterator[Premise]:
+    """The paper's assumptions that can be checked; that d is large enough for its o(1), nobody can."""
     data: Any = evidence.scenario.data
-    if data.kind != "sparse_coding":
-        return ""
-    most = math.sqrt(data.dimension)
-    return f"sparsity {data.sparsity:g} is above sqrt(d) = {most:.3g}" if data.sparsity > most else ""
+    if data.kind == "sparse_coding":
+        yield Premise("k <= sqrt(d)", data.sparsity, math.sqrt(data.dimension))
 
 
 def claim_of(
@@ -206,10 +204,10 @@ def claim_of(
     bound: float,
     *,
     meaning: str,
-    unmet: Callable[[Evidence], str] = _regime,
+    premises: Callable[[Evidence], Iterable[Premise]] = _regime,
     at_least: bool = False,
 ) -> Claim:
-    return Claim(f"{PAPER}, {where}", meaning, measure, bound, at_least, unmet=unmet)
+    return Claim(f"{PAPER}, {where}", meaning, measure, bound, at_least, premises=premises)
 
 
 CLAIMS = {

@@ -20,7 +20,7 @@ from ...evaluate.robustness.attacks import STRONG, Target, attacked
 from ...evaluate.robustness.classifier import Classifier
 from ...evaluate.robustness.trained import classifier_of
 from ...evaluate.sphere import Distance, sphere_distance
-from .setting import CONSTANT, DELTA, PAPER, Mixture, Training, unmet
+from .setting import CONSTANT, DELTA, PAPER, Mixture, Training, premises
 from .training import FITTED, SMALL
 
 #: Radius that no classifier withstands (Proposition 1), and fresh samples that are attacked.
@@ -234,7 +234,7 @@ CLAIMS = {
         claim,
         measure=_answered(claim.measure),
         observables=("cosine", "log10_loss") if name.startswith((*_OF_THE_FLOW, "proposition_3")) else (),
-        unmet=unmet if name.startswith(_OF_THE_FLOW) else claim.unmet,
+        premises=premises if name.startswith(_OF_THE_FLOW) else claim.premises,
     )
     for name, claim in _CLAIMS.items()
 }

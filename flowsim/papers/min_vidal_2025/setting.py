@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Booleans, Floats, Integers
+from ...evaluate.claim import Premise
 from ...evaluate.evidence import Evidence, NotApplicable
 from ...kinds.clusters import Drawn
 from ...kinds.inits import Shape
@@ -239,41 +240,28 @@ def gaps(cosine: Floats, own: Booleans) -> Floats:
     return np.asarray(1 - np.sqrt(1 - np.minimum(sine, 1.0) ** 2))
 
 
-def unmet(evidence: Evidence) -> str:
-    """Which assumptions of Theorem 1 the run is outside of; empty where there is none"""
-    try:
-        training = Training.of(evidence)
-    except NotApplicable as reason:
-        return str(reason)
-    return "; ".join(_unmet(evidence, training))
-
-
-def _unmet(evidence: Evidence, training: Training) -> Iterator[str]:
+def premises(evidence: Evidence) -> Iterator[Premise]:
+    """Assumptions of Theorem 1: Assumptions 1 and 2, and what it asks of alpha, D and N"""
+    training = Training.of(evidence)
     scenario, mixture = evidence.scenario, training.mixture
     assert isinstance(scenario.data, Drawn)
     assert isinstance(scenario.init, Shape)
     alpha, samples = mixture.alpha, scenario.data.samples / mixture.clusters
-    if scenario.flow.method != "gradient_flow":
-        yield f"gradient flow, not {scenario.flow.method}"
-    if not scenario.data.balanced or scenario.data.label_noise:
-        yield "the same number of samples from every cluster, and no flipped labels"
-    if not scenario.init.balanced:
-        yield "Assumption 1: balanced weights"
-    least = alpha ** (8 * mixture.clusters)
-    if scenario.init.scale > least * (1 + ROUNDING):
-        yield f"Assumption 1: eps = alpha^(8 K) = {least:.2g}, not {scenario.init.scale:.2g}"
+    yield Premise.fact("gradient flow", scenario.flow.method == "gradient_flow")
+    clean = scenario.data.balanced and not scenario.data.label_noise
+    yield Premise.fact("as many samples in every cluster, and no flipped labels", bool(clean))
+    yield Premise.fact("Assumption 1: balanced weights", scenario.init.balanced)
+    least = 8 * mixture.clusters * math.log10(alpha) if alpha else -math.inf
+    # 1e-32 is a little more than its logarithm says
+    yield Premise("Assumption 1: log10 eps <= 8 K log10 alpha", math.log10(scenario.init.scale), least * (1 - ROUNDING))
     empty = mixture.clusters - len(np.unique(training.target[training.target >= 0]))
-    if empty:
-        yield f"Assumption 2: a neuron in every Voronoi region; {empty} have none"
-    if training.gap < GAP:
-        yield f"Assumption 2: a gap Delta >= {GAP:g} for Theta(1), not {training.gap:.2g}"
-    if mixture.small >= 1:
-        yield f"alpha^2 log(K/delta) < 1, not {mixture.small:.3g}"
-    for name, value in (("D", mixture.dimension), ("N", samples)):
-        if value < alpha**-2 * (1 - 0.05):
-            yield f"{name} >= alpha^-2 = {alpha**-2:.4g}, not {value:g}"
-    if math.log(samples) > alpha**-2:
-        yield f"N <= exp(alpha^-2), not {samples:g}"
+    yield Premise("Assumption 2: Voronoi regions without a neuron <= 0", empty, 0.0)
+    yield Premise(f"Assumption 2: gap Delta >= {GAP:g}, for Theta(1)", training.gap, GAP, at_least=True)
+    yield Premise("alpha^2 log(K/delta) <= 1", mixture.small, 1.0)
+    # the scenarios' D and N are rounded, so a twentieth less will do
+    yield Premise("D alpha^2 >= 0.95", mixture.dimension * alpha**2, 0.95, at_least=True)
+    yield Premise("N alpha^2 >= 0.95", samples * alpha**2, 0.95, at_least=True)
+    yield Premise("alpha^2 log N <= 1", alpha**2 * math.log(samples), 1.0)
 
 
 def _log_sum(values: Floats) -> Floats:

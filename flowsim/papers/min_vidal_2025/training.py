@@ -12,7 +12,7 @@ from scipy.special import exprel
 from ...arrays import Booleans, Floats
 from ...evaluate.claim import Claim
 from ...evaluate.evidence import Evidence, NotApplicable
-from .setting import CONSTANT, DELTA, GAP, PAPER, ROUNDING, Mixture, Training, unmet
+from .setting import CONSTANT, DELTA, GAP, PAPER, ROUNDING, Mixture, Training, premises
 
 #: Largest distance from the nominal curve of the masses in alpha^2 log(1/eps), and largest mass in void regions in alpha^2.
 CURVE, VOID = 0.25, 0.1
@@ -211,7 +211,7 @@ def _claim(
         _of(bound) if callable(bound) else bound,
         at_least,
         observables=("cosine", "log10_loss"),
-        unmet=unmet,
+        premises=premises,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import xarray as xr
 from ...arrays import Floats
 from ...errors import UsageError
 from ...evaluate.phases import moment
+from ...evaluate.verdicts import rows
 from ..source import Clock, Source
 from ..summary import COUNTS, completed, last_values, phase_instants
 
@@ -113,21 +114,17 @@ class Run:
         found = self.group("phases")
         words = zip(found["phase"].values, found["definition"].values, strict=True)
         instants = phase_instants(found, self.clock.logarithms)
-        rows = [
+        reached = [
             (_middle(values), str(name), _when(values, self.clock.logarithms), str(definition))
             for (name, definition), values in zip(words, map(np.atleast_1d, instants.values()), strict=True)
         ]
-        rows.sort(key=lambda row: (np.isnan(row[0]), row[0]))
-        return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(rows, start=1)]
+        reached.sort(key=lambda row: (np.isnan(row[0]), row[0]))
+        return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(reached, start=1)]
 
     @property
-    def claims(self) -> Iterator[dict[str, Any]]:
-        """The rows of the group `claims`."""
-        if "claims" in self.groups:
-            found = self.groups["claims"]
-            names = [str(name) for name in found.variables if found[name].dims == ("claim",)]
-            for row in range(found.sizes["claim"]):
-                yield {name: found[name].values[row] for name in names}
+    def claims(self) -> list[dict[str, Any]]:
+        """The findings of the group `claims`, as :func:`flowsim.evaluate.verdicts.rows` has them."""
+        return rows(self.groups["claims"]) if "claims" in self.groups else []
 
 
 def number(value: float) -> str:

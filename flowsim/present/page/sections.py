@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
 from ...evaluate.phases import moment
+from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
 from ...kinds.used import ATTRIBUTE as PLUGINS
 from ...kinds.used import lines as plugin_lines
 from ...markup import escape, facts, table
@@ -20,7 +22,7 @@ CLOSE = 5.0
 ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy", PLUGINS}
 #: Status -> its sign, and how it looks; every other one is a failure.
 ENDINGS = {"done": ("✓", "good"), "running": ("…", ""), "unknown": ("?", "")}
-SIGNS = {"holds": "✓", "does not hold": "✗", "not applicable": "–"}
+SIGNS = {HOLDS: "✓", FAILS: "✗", NOT_APPLICABLE: "–"}
 
 
 def verdict(run: Run) -> str:
@@ -46,12 +48,7 @@ def verdict(run: Run) -> str:
 
 def _claims_held(run: Run) -> str:
     verdicts = [str(claim["verdict"]) for claim in run.claims]
-    applicable = [verdict for verdict in verdicts if verdict != "not applicable"]
-    if not verdicts:
-        return ""
-    silent = len(verdicts) - len(applicable)
-    rest = f", {silent} not applicable" if silent else ""
-    return f' <a href="#claims">{applicable.count("holds")} of {len(applicable)} claims hold</a>{rest}.'
+    return f' <a href="#claims">Claims: {counted(verdicts)}</a>.' if verdicts else ""
 
 
 def timeline(run: Run) -> str:
@@ -105,17 +102,26 @@ def claims(run: Run) -> str:
             str(claim["claim"]),
             str(claim["prediction"]) or "—",
             number(float(claim["measured"])),
-            f"{SIGNS.get(str(claim['verdict']), '')} {claim['verdict']}",
+            f"{SIGNS.get(str(claim['verdict']), '')} {claim['verdict'].replace('_', ' ')}".strip(),
             str(claim["where"]),
-            " — ".join(filter(None, (str(claim["statement"]), str(claim["note"])))),
+            " — ".join(filter(None, (str(claim[key]) for key in ("statement", "measures", "note") if key in claim))),
+            _rests_on(claim),
         )
         for claim in run.claims
     ]
     if not rows:
         why = "the file has no group claims: evaluate.claims was empty, the run did not finish, or it is an ensemble."
         return _absent("claims", "No claims", why)
-    header = ("claim", "predicted", "measured", "verdict", "where in the paper", "what is measured")
+    header = ("claim", "predicted", "measured", "verdict", "where in the paper", "statement", "what it rests on")
     return table(header, rows, 'class="stack"')
+
+
+def _rests_on(claim: dict[str, Any]) -> str:
+    """Premises with their margins, constants with their origins, and the span."""
+    premises = [f"{name} ({value:.4g}, margin {margin:.4g})" for name, value, _, margin in claim["premises"]]
+    constants = [f"{name} = {value:.4g} ({origin})" for name, value, origin in claim["constants"]]
+    span = [f"{claim['span']}: {claim['span_instants']:.0f} kept instants"] if claim.get("span") else []
+    return "; ".join([*premises, *constants, *span]) or "—"
 
 
 def numerics(run: Run) -> str:

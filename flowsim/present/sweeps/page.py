@@ -42,6 +42,7 @@ def page(dataset: xr.Dataset, name: str = "") -> str:
     parts = [
         ("Points", _points(dataset)),
         ("Numbers", f'<div class="sweep">{"".join(_pictures(dataset))}</div>'),
+        ("Rates", _rates(dataset)),
         ("Failed", _failed(dataset)),
         ("Scenario", folded("the scenario of all points, with its [sweep]", str(dataset.attrs.get("scenario", "")))),
         ("Provenance", _provenance(dataset)),
@@ -105,6 +106,16 @@ def _said(dataset: xr.Dataset, name: str) -> str:
     return (
         f"instant of {name}" if "phase" in dataset.coords and name in dataset["phase"].values else f"measured: {name}"
     )
+
+
+def _rates(dataset: xr.Dataset) -> str:
+    """Exponents that claims predict, beside those that were found."""
+    if not dataset.sizes.get("rate"):
+        return ""
+    columns = ("rate_claim", "rate_predicted", "rate_exponent", "rate_low", "rate_high", "rate_verdict", "rate_note")
+    values = zip(dataset["rate"].values, *(dataset[name].values for name in columns), strict=True)
+    rows = (tuple(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row) for row in values)
+    return table(("rate", "claim", "predicted", "found", "from", "to", "verdict", "note"), rows)
 
 
 def _failed(dataset: xr.Dataset) -> str:

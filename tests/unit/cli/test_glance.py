@@ -64,7 +64,10 @@ def test_a_page_has_curves_phases_and_claims_at_a_glance():
     curve = next(line for line in page.splitlines() if line.startswith("  log10_loss "))
     assert curve.endswith("▁  -0.3 to -5")
     assert "█" in curve
-    assert "claims       1 of 2 hold" in page
+    assert "claims       1 hold, 1 fail" in page
+    assert "    premises: b <= 1 (0.1, margin 0.9)" in page
+    assert "    constants: b = 0.1 (chosen)" in page
+    assert "    span: [0, 10] in time" in page
     assert "├" in page
 
 

@@ -1,16 +1,15 @@
-"""Claims from the scenario to the page: names, findings, the group `claims`, `flowsim show`."""
+"""Claims from the scenario to the page: names, the group `claims`, `flowsim show`."""
 
 from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 import xarray as xr
 
 import flowsim
 from flowsim.cli import main
-from flowsim.evaluate.claim import Claim, Finding, NotApplicable, _finding, layout, selected
+from flowsim.evaluate.claim import selected
 from flowsim.papers import CLAIMS, evaluate
 
 CLAIMED = """
@@ -67,42 +66,6 @@ def test_a_name_stands_for_all_below_it():
     assert list(selected(claims, ["b", "a.xx"])) == ["a.xx.one", "b.x"]
 
 
-@pytest.mark.parametrize(
-    ("measured", "bound", "at_least", "holds", "prediction"),
-    [
-        (1.0, 2.0, False, True, "at most 2"),
-        (2.0, 2.0, False, True, "at most 2"),
-        (2.1, 2.0, False, False, "at most 2"),
-        (2.0, 2.0, True, True, "at least 2"),
-        (1.9, 2.0, True, False, "at least 2"),
-        (np.nan, 2.0, False, False, "at most 2"),
-        (np.nan, 2.0, True, False, "at least 2"),
-    ],
-)
-def test_a_prediction_holds_up_to_and_at_its_bound_and_never_for_what_is_no_number(
-    measured, bound, at_least, holds, prediction
-):
-    finding = Finding(Claim("p. 1", "a number", lambda evidence: 0.0, bound, at_least), measured, bound)
-    assert (finding.holds, finding.prediction) == (holds, prediction)
-    assert finding.verdict == ("holds" if holds else "does not hold")
-
-
-def test_a_bound_that_does_not_apply_silences_the_claim():
-    def none(evidence):
-        raise NotApplicable("there is none")
-
-    finding = _finding(Claim("p. 1", "a number", lambda evidence: 0.0, none), None)
-    assert (finding.verdict, finding.note, finding.holds) == ("not applicable", "there is none", False)
-
-
-def test_no_findings_are_a_group_that_can_be_written(tmp_path):
-    empty = layout({})
-    empty.to_netcdf(tmp_path / "empty.nc")
-    with xr.open_dataset(tmp_path / "empty.nc") as again:
-        assert again.sizes["claim"] == 0
-        assert set(again.data_vars) == set(empty.data_vars)
-
-
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     file = tmp_path_factory.mktemp("claims") / "run.nc"
@@ -113,13 +76,14 @@ def file(tmp_path_factory):
 def test_the_file_holds_the_findings_and_what_they_were_followed_by(file):
     with flowsim.open(file) as tree:
         found = tree["claims"].to_dataset()
-        assert set(found["verdict"].values) == {"holds", "not applicable"}
+        assert set(found["verdict"].values) == {"holds", "not_applicable"}
         assert {"margin_gap", "loss_derivative_ratio", "log_norm"} <= set(tree.data_vars)
         row = found.sel(claim="li_2025.lemma_5_3.margin_gap")
         assert row["where"] == "Li et al. 2025, Lemma 5.3"
         assert row["prediction"] == "at most 1"
         assert (float(row["bound"]), bool(row["holds"])) == (1.0, True)
         assert row["measured"] == tree["margin_gap"][1:].max()
+        assert found["premise_margin"].dims == ("claim", "premise")
         for variable in found.variables.values():
             assert variable.attrs["long_name"]
             assert variable.attrs["units"] == "1"
@@ -149,9 +113,8 @@ def test_show_says_what_holds(file, capsys):
     page = capsys.readouterr().out
     assert "  li_2025.lemma_5_3.margin_gap: holds; 0." in page
     assert "predicted at most 1" in page
-    assert (
-        "li_2025.theorem_4_7.clean_accuracy: not applicable: it speaks of networks with an output per cluster" in page
-    )
+    assert "li_2025.theorem_4_7.clean_accuracy: not_applicable" in page
+    assert "because: it speaks of networks with an output per cluster" in page
     assert main(["show", "--json", str(file)]) == 0
     claims = json.loads(capsys.readouterr().out)["claims"]
     assert claims["li_2025.lemma_5_3.margin_gap"]["verdict"] == "holds"

@@ -78,8 +78,18 @@ def test_a_page_is_sound_and_says_what_matters():
     text = page([run_of(made())])
     found = outline(text)
     assert "a <made> run & more" in found.text
-    assert "1 of 2 claims hold" in found.text
-    for words in ("done", "reached time 10", "paper.two", "does not hold", "Theorem 2", "median_alignment", "a < b"):
+    assert "Claims: 1 hold, 1 fail" in found.text
+    for words in (
+        "done",
+        "reached time 10",
+        "paper.two",
+        "fails",
+        "b <= 1 (0.1, margin 0.9)",
+        "b = 0.1 (chosen)",
+        "Theorem 2",
+        "median_alignment",
+        "a < b",
+    ):
         assert words in found.text
     plots = [attributes for _, attributes in found.elements if attributes.get("class") == "plot"]
     assert len(plots) == 10

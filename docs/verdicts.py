@@ -1,0 +1,198 @@
+"""The tables of verdicts in these pages, from runs of the shipped scenarios.
+
+    python docs/verdicts.py NAME        run a scenario such as li_2025/fig2a, or all of a paper, keep what they say to their
+                                        claims in docs/verdicts/PAPER.json, and write the tables
+    python docs/verdicts.py --sweep NAME    the same of a sweep's rates
+    python docs/verdicts.py             write the tables again
+    python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
+
+A page has a table between the lines `<!-- verdicts: SCENARIO … -->` and `<!-- /verdicts -->`, of scenarios of the page's
+paper; `<!-- rates: SCENARIO … -->` and `<!-- counts -->` likewise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import flowsim
+from flowsim.cli.page import summary
+from flowsim.cli.sweep_page import summary as sweep_summary
+from flowsim.evaluate.claim import CLAIMS, selected
+from flowsim.evaluate.verdicts import VERDICTS, counts
+from flowsim.scenario.shipped import find, shipped
+
+DOCS = Path(__file__).parent
+KEPT = DOCS / "verdicts"
+#: What is kept of a finding, and of a rate.
+OF_CLAIM = ("verdict", "measured", "prediction", "note")
+OF_RATE = ("claim", "verdict", "predicted", "exponent", "low", "high")
+TABLE = re.compile(r"(<!-- (verdicts|rates|counts):? ?([^\n]*?) ?-->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
+
+
+def claimed() -> dict[str, Path]:
+    """The shipped scenarios that are held against claims, by name"""
+    return {name: file for name, file in shipped().items() if _keys(file).get("evaluate", {}).get("claims")}
+
+
+def fingerprint(file: Path) -> str:
+    """Of what a scenario's file says, whatever its comments and its order are"""
+    return hashlib.sha256(json.dumps(_keys(file), sort_keys=True).encode()).hexdigest()
+
+
+def kept(paper: str) -> dict[str, Any]:
+    """What the runs of a paper's scenarios said"""
+    file = KEPT / f"{paper}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def run(name: str) -> dict[str, Any]:
+    """Run a shipped scenario and give what it says to its claims."""
+    tree = flowsim.run(flowsim.load(find(name)), progress=False)
+    return {"claims": _only(summary(tree).get("claims", {}), OF_CLAIM)}
+
+
+def swept(name: str) -> dict[str, Any]:
+    """The same of the rates of a shipped sweep."""
+    with tempfile.TemporaryDirectory() as folder:
+        flowsim.sweep.sweep(find(name), folder)
+        with flowsim.open_sweep(folder) as dataset:
+            return {"rates": _only(sweep_summary(dataset).get("rates", {}), OF_RATE)}
+
+
+def keep(name: str, found: dict[str, Any]) -> None:
+    paper, _, scenario = name.partition("/")
+    known = kept(paper)
+    own, sha256 = known.get(scenario, {}), fingerprint(find(name))
+    same = own if own.get("sha256") == sha256 else {}
+    known[scenario] = {**same, "sha256": sha256, **found}
+    KEPT.mkdir(exist_ok=True)
+    text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
+    (KEPT / f"{paper}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def stale() -> Iterator[str]:
+    """What does not fit together: scenarios that have changed, claims that came or went, tables that say something else"""
+    scenarios = claimed()
+    for name, file in scenarios.items():
+        paper, _, scenario = name.partition("/")
+        found = kept(paper).get(scenario)
+        if found is None or found["sha256"] != fingerprint(file) or "claims" not in found:
+            yield f"{name}: has changed, or has not run; python docs/verdicts.py {name}"
+            continue
+        gone = [claim for claim in found["claims"] if claim not in CLAIMS]
+        named = [word for word in _keys(file)["evaluate"]["claims"] if "." in word]
+        new = [claim for claim in selected(CLAIMS, named) if claim not in found["claims"]]
+        if gone or new:
+            yield f"{name}: claims came or went ({', '.join(gone + new)}); python docs/verdicts.py {name}"
+    for page in pages():
+        if written(page) != page.read_text(encoding="utf-8"):
+            yield f"{page.relative_to(DOCS)}: its tables are older than docs/verdicts; python docs/verdicts.py"
+
+
+def pages() -> Iterable[Path]:
+    found = (page for page in sorted(DOCS.glob("**/*.md")) if not {"generated", "_build"} & set(page.parts))
+    return (page for page in found if TABLE.search(page.read_text(encoding="utf-8")))
+
+
+def written(page: Path) -> str:
+    """The text of a page with its tables as the runs have them"""
+
+    def table(match: re.Match[str]) -> str:
+        opening, kind, names, _, closing = match.groups()
+        lines = {"verdicts": _verdicts, "rates": _rates, "counts": _counts}[kind](page.stem, names.split())
+        return "\n".join([opening.rstrip(), *lines, closing])
+
+    return TABLE.sub(table, page.read_text(encoding="utf-8"))
+
+
+def _verdicts(paper: str, scenarios: list[str]) -> Iterator[str]:
+    """A row for each claim: what was predicted, and of each scenario the verdict and what was measured"""
+    found = [kept(paper).get(scenario, {}).get("claims", {}) for scenario in scenarios]
+    yield from _row("claim", "predicted", *(f"`{scenario}`" for scenario in scenarios))
+    yield from _row(*["---"] * (2 + len(scenarios)))
+    for claim in CLAIMS:
+        own = [claims.get(claim) for claims in found]
+        if any(own):
+            predicted = dict.fromkeys(row["prediction"] for row in own if row and row["prediction"])
+            yield from _row(f"`{claim.removeprefix(paper + '.')}`", "; ".join(predicted), *map(_cell, own))
+
+
+def _rates(paper: str, scenarios: list[str]) -> Iterator[str]:
+    yield from _row("sweep", "exponent of", "predicted", "found, 95 % interval", "verdict")
+    yield from _row(*["---"] * 5)
+    for scenario in scenarios:
+        for name, rate in kept(paper).get(scenario, {}).get("rates", {}).items():
+            numbers = "—" if rate["exponent"] is None else "{exponent:.3g}, {low:.3g} to {high:.3g}".format(**rate)
+            yield from _row(
+                f"`{scenario}`", name.replace(f"{paper}.", ""), f"{rate['predicted']:g}", numbers, rate["verdict"]
+            )
+
+
+def _counts(page: str, names: list[str]) -> Iterator[str]:
+    """How many of the findings of all shipped scenarios have which verdict, paper by paper"""
+    words = [word for word in VERDICTS if word != "not_applicable"]
+    yield from _row("paper", "claims", "scenarios", *(f"`{word}`" for word in words))
+    yield from _row(*["---"] * (3 + len(words)))
+    for paper in dict.fromkeys(claim.partition(".")[0] for claim in CLAIMS):
+        runs = [run["claims"] for run in kept(paper).values() if "claims" in run]
+        found = counts(row["verdict"] for run in runs for row in run.values())
+        claims = sum(claim.startswith(f"{paper}.") for claim in CLAIMS)
+        yield from _row(f"`{paper}`", claims, len(runs), *(found.get(word, 0) for word in words))
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    number = "" if row["measured"] is None else f" {row['measured']:.3g}"
+    return f"{row['verdict']}{number}"
+
+
+def _row(*cells: object) -> Iterator[str]:
+    told = (str(cell).replace("|", "\\|") for cell in cells)
+    yield f"| {' | '.join(told)} |"
+
+
+def _only(rows: dict[str, dict[str, Any]], names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    return {name: {key: _rounded(row[key]) for key in names} for name, row in rows.items()}
+
+
+def _rounded(value: Any) -> Any:
+    """To four digits: beyond those, processors round in their own ways"""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _keys(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a shipped scenario, or a paper: all of its scenarios")
+    parser.add_argument("--sweep", action="store_true", help="run their sweeps")
+    parser.add_argument("--check", action="store_true", help="say what is out of date, and change nothing")
+    options = parser.parse_args()
+    if options.check:
+        old = list(stale())
+        print("\n".join(old), file=sys.stderr)
+        return int(bool(old))
+    for name in options.names:
+        of_paper = [known for known in claimed() if known.startswith(f"{name}/")]
+        for scenario in of_paper or [name]:
+            print(scenario, file=sys.stderr)
+            keep(scenario, swept(scenario) if options.sweep else run(scenario))
+    for page in pages():
+        page.write_text(written(page), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

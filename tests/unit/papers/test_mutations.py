@@ -1,0 +1,31 @@
+"""For each claim of each paper there is a doctored case on which its verdict changes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from flowsim.evaluate.findings import judged
+from flowsim.papers import CLAIMS
+
+PAPERS = tuple(dict.fromkeys(name.partition(".")[0] for name in CLAIMS))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_has_a_doctored_case(paper):
+    known = import_module(f"support.mutations.{paper}")
+    names = {name.removeprefix(f"{paper}.") for name in CLAIMS if name.startswith(f"{paper}.")}
+    assert names - known.MUTATIONS.keys() == known.PENDING
+    assert known.MUTATIONS.keys() <= names
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_on_its_doctored_case_the_verdict_of_a_claim_changes(paper):
+    """One test for a paper, so that its cases are made once."""
+    expected, found = {}, {}
+    for name, mutation in import_module(f"support.mutations.{paper}").MUTATIONS.items():
+        claim, case = CLAIMS[f"{paper}.{name}"], mutation.case()
+        expected[name] = (mutation.before, mutation.after)
+        found[name] = (judged(claim, case).verdict, judged(claim, mutation.doctored(case)).verdict)
+    assert found == expected
