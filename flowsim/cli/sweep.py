@@ -48,6 +48,7 @@ def _execute(options: argparse.Namespace) -> int:
             resume=options.resume,
             overwrite=options.overwrite,
             watch=table,
+            warn=say,
         )
     for line in _lines(result):
         say(line)

@@ -94,8 +94,8 @@ def reading(*names: str) -> Iterator[None]:
     except (FlowsimError, BrokenPipeError, MemoryError, *OWN):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and (error.errno or 0) > 0:
-            raise  # what cannot be written; HDF5's own numbers are negative
+        if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno > 0:
+            raise  # what cannot be written; HDF5's own numbers are negative, and xarray puts a text there
         told = " ".join(str(error).split()) or "no reason given"
         raise UsageError(
             f"{', '.join(names)}: cannot be read as a result: it is damaged, or another program has changed it; if "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -12,6 +14,7 @@ import xarray as xr
 
 from ..errors import UsageError
 from ..gate import obstacle
+from .damage import check_file
 from .layouts import migrated
 
 MANIFEST, RUNS = "manifest.jsonl", "runs"
@@ -19,6 +22,9 @@ MANIFEST, RUNS = "manifest.jsonl", "runs"
 KEYS = {"sha256", "status", "exit_code", "file", "point", "values"}
 #: A message names at most so many points.
 NAMED = 5
+#: The name of a file of results: the SHA-256 of its content. Flowsim 0.1.0 named files by a point.
+NAME = re.compile(r"([0-9a-f]{64})\.nc")
+NAME_0_1 = re.compile(r"[0-9a-f]{16}\.nc")
 
 
 def open_point(folder: str | PathLike[str], point: str | Mapping[str, Any]) -> xr.DataTree:
@@ -38,8 +44,9 @@ def open_point(folder: str | PathLike[str], point: str | Mapping[str, Any]) -> x
     if not line["file"]:
         raise UsageError(f"{folder}: the point {_said(line)} has no result: {line['status']}")
     file = Path(folder) / RUNS / line["file"]
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
+    if why := damage(file):
+        raise UsageError(f"{file}: {why}; flowsim sweep --resume runs its points again")
+    check_file(file)
     with xr.open_datatree(file, engine="netcdf4") as tree:
         of_batch = tree.children[line["group"]] if line["group"] else tree
         loaded = xr.DataTree.from_dict(
@@ -50,6 +57,27 @@ def open_point(folder: str | PathLike[str], point: str | Mapping[str, Any]) -> x
         )
     whole = migrated(loaded, str(file))
     return whole if line["member"] is None else _member(whole, line["member"])
+
+
+def name_of(content: bytes) -> str:
+    """The name of the file that holds these results."""
+    return f"{hashlib.sha256(content).hexdigest()}.nc"
+
+
+def damage(file: Path) -> str:
+    """Why a file of results is not what was written; "" where it is, as far as its name tells."""
+    if why := obstacle(file):
+        return why
+    if known := NAME.fullmatch(file.name):
+        with file.open("rb") as opened:
+            if hashlib.file_digest(opened, "sha256").hexdigest() != known[1]:
+                return "is damaged"
+    return ""
+
+
+def is_named(file: Path) -> bool:
+    """Whether a file has the name of a file of results."""
+    return bool(NAME.fullmatch(file.name) or NAME_0_1.fullmatch(file.name))
 
 
 def entries(folder: Path) -> Iterator[dict[str, Any]]:

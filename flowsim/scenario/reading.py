@@ -65,10 +65,9 @@ def check_bounds(text: str, name: str) -> None:
             continue
         nested += (token.text in "[{") - (token.text in "]}")
         dots = dots + 1 if token.text == "." else 0 if token.text in ("\n", "=", ",", "{", "[") else dots
-        if max(nested, dots) >= depth:
+        if max(nested, dots + 1) > depth:
             _refuse(
-                f"nested {depth:g} levels deep; at most {depth - 1:g} are read; {raised('scenario-depth', 2 * depth)} "
-                "allows more",
+                f"nested more than {depth:g} levels deep; {raised('scenario-depth', 2 * depth)} allows more",
                 f"{name}:{token.line}",
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -13,6 +14,7 @@ from ..durable import held
 from ..errors import NotWritten, UsageError
 from ..kinds.used import listed, used
 from ..results.damage import reading
+from ..run import Warn
 from ..run.cost import check_disk
 from ..scenario import ScenarioLike, as_scenario
 from ..signals import endings
@@ -68,13 +70,15 @@ def sweep(
     resume: bool = False,
     overwrite: bool = False,
     watch: Watch | None = None,
+    warn: Warn = warnings.warn,
 ) -> Result:
     """Run every point of the [sweep] of a scenario, or of that in a file or a mapping, that is not done yet, and write the
     dataset of all into the folder.
 
     workers: processes on this machine, by default as many as there are cores; scheduler: the address of a Dask scheduler
-    to use instead. resume: go on with the sweep in the folder; overwrite: replace it. A point that fails does not stop the
-    others. Raises ScenarioError or UsageError before anything is run, NotWritten where what was found cannot be written.
+    to use instead. resume: go on with the sweep in the folder; overwrite: replace it. warn is called with each file of
+    results that is damaged or gone, whose points run again. A point that fails does not stop the others.
+    Raises ScenarioError or UsageError before anything is run, NotWritten where what was found cannot be written.
     """
     planned = plan(as_scenario(scenario))
     _check_workers_know(planned)
@@ -82,6 +86,8 @@ def sweep(
     of_each = None if resume else _fitting(planned, planned.points, Path(folder), workers, scheduler)
     with held(Path(folder)), endings(), Store.open(folder, planned, resume=resume, overwrite=overwrite) as store:
         waiting, cut = store.missing, ""
+        for place, points in store.damaged.items():
+            warn(f"{place}; its points ({points}) run again")
         try:
             if waiting:
                 of_each = of_each or _fitting(planned, waiting, store.folder, workers, scheduler)

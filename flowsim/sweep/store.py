@@ -2,7 +2,8 @@
 
 The manifest has a line of JSON for each point that has ended. A batch's file is written aside, brought to the disk and
 renamed before the lines of its points are appended, so a kill at any instant leaves neither half a point nor a line without
-its result. Of several lines on one point the last one counts; a last line without its end is not there.
+its result. Of several lines on one point the last one counts; a last line without its end is not there. A batch's file is
+named by its content: points that run again never replace the file that others of their batch are in, and damage shows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Self
 from ..durable import remove_left_overs, written_aside, written_elsewhere
 from ..errors import NotWritten, UsageError
 from ..gate import obstacle
-from ..results.points import MANIFEST, RUNS, entries
+from ..results.points import MANIFEST, RUNS, damage, entries, is_named, name_of
 from .flight import Landed, Record
 from .plan import Plan, Point
 from .scalars import Cells
@@ -63,6 +64,8 @@ class Store:
         self._points = {point.sha256: point for point in plan.points}
         self._manifest: Any = None
         self._ended: dict[str, bool] = {}
+        #: Why files of results were not taken for what was written, each with how many points were in it.
+        self.damaged: dict[str, int] = {}
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], plan: Plan, *, resume: bool, overwrite: bool) -> Store:
@@ -91,7 +94,7 @@ class Store:
 
     def keep(self, landed: Landed) -> None:
         """Bring what a batch has given to the disk. Raises NotWritten."""
-        file = f"{landed.records[0].sha256[:16]}.nc" if landed.content else ""
+        file = name_of(landed.content) if landed.content else ""
         if landed.content:
             self._keep_file(file, landed.content)
         lines = [
@@ -128,8 +131,7 @@ class Store:
         with ExitStack() as opened:
             self._manifest = opened.enter_context(self.manifest.open("ab", buffering=0))
             self._cut_torn_line()
-            for line in entries(self.folder):
-                self._ended[line["sha256"]] = line["exit_code"] == 0
+            self._take_over()
             opened.pop_all()
         return self
 
@@ -137,6 +139,29 @@ class Store:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._manifest.close()
+        self._remove_superseded()
+
+    def _remove_superseded(self) -> None:
+        """Remove files of results in no line: their points have run again, or a kill came before the lines."""
+        named = {file for _, file in self._latest().values()}
+        for path in (self.folder / RUNS).glob("*.nc"):
+            if is_named(path) and path.name not in named:
+                path.unlink()
+
+    def _latest(self) -> dict[str, tuple[bool, str]]:
+        """Whether each point in the manifest is done, and the file of its result, as the last line on it has it."""
+        return {line["sha256"]: (line["exit_code"] == 0, line["file"] or "") for line in entries(self.folder)}
+
+    def _take_over(self) -> None:
+        """Note which points of the plan have ended. Those whose results are damaged have not."""
+        latest = {sha256: ended for sha256, ended in self._latest().items() if sha256 in self._points}
+        why = {file: damage(self.folder / RUNS / file) for file in {file for _, file in latest.values()} if file}
+        for sha256, (done, file) in latest.items():
+            if told := why.get(file):
+                place = f"{self.folder / RUNS / file}: {told}"
+                self.damaged[place] = self.damaged.get(place, 0) + 1
+            else:
+                self._ended[sha256] = done
 
     def _prepare(self, resume: bool, overwrite: bool) -> None:
         if self.folder.exists() and not self.folder.is_dir():

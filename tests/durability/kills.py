@@ -1,7 +1,7 @@
-"""Runs that are killed without warning at random instants, in writes too, and taken up again: `python kills.py KIND… `.
+"""Jobs that are killed without warning at random instants, in writes too, and taken up again: `python kills.py [JOB …]`.
 
-Each kill is that of a process of its own, forked from one that has everything loaded. Says what was found wrong, and ends
-with 1 where anything was.
+Each kill is that of a process of its own, forked from one that has everything loaded, or of a worker that it has started.
+Says what was found wrong, and ends with 1 where anything was.
 """
 
 from __future__ import annotations
@@ -15,39 +15,21 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 
-import numpy as np
-import xarray as xr
+import psutil
+from jobs import Job, Run, Shown, Sweep, Warm
 
-import flowsim
 from flowsim import durable
 from flowsim.solve import course
 
-SCENARIO = """
-[data]
-dimension = 16
-samples = 40
-positive = 2
-negative = 2
-noise = { total = 0.3 }
-[model]
-width = 8
-[init]
-scale = 1e-3
-[flow]
-engine = "numba"
-until = { time = 60.0 }
-[observe]
-times = 41
-snapshots = 5
-"""
 FLOW = {"until": {"time": 60.0}}
 EVALUATE = {
     "claims": ["min_vidal_2025.assumption_2"],
     "distance": {"to": "ideal"},
     "robustness": {"radii": [0.1, 0.3], "attacks": ["pgd"], "samples": 200},
 }
-KINDS = {
+RUNS = {
     "flow": {},
     "sliding": {"model.activation": "relu", "observe.spacing": "solver"},
     "loss clock": {"loss.kind": "exponential", "flow.until": {"loss": 1e-30}},
@@ -65,28 +47,51 @@ KINDS = {
         "flow": {"method": "adam", "step": 0.01, "until": {"time": 3.0}},
     },
 }
+#: The others, of a result and in a place.
+OTHERS: dict[str, Callable[[Path, str], Job]] = {
+    "sweep": lambda place, result: Sweep(place),
+    "report": lambda place, result: Shown(place, "page.html", "report", result),
+    "plot": lambda place, result: Shown(place, "loss.png", "plot", result, "loss"),
+    "embed": lambda place, result: Shown(place, "features.npz", "embed", result, "--layer", "hidden"),
+    "warm": lambda place, result: Warm(place),
+}
 #: A kill comes in a write, rather than at any instant, about so often.
 IN_WRITES = 0.5
 #: Seconds after the beginning of a write, at most, at which such a kill comes.
 WRITING = 0.03
+#: One of so many kills is that of a worker, where there are any.
+OF_WORKERS = 4
 #: Steps between two writes of a run that is to be killed, at most.
 FEW = 5
-#: What is not the same in two runs of one scenario.
-OWN = {"wall_time", "compile_time", "created_at", "seconds"}
+#: Seconds in which workers notice that they work for nobody.
+PATIENCE = 60.0
 
 
-def forked(work: Callable[[], None]) -> int:
-    """The exit status of a process that does this work."""
+def forked(work: Callable[[], int]) -> int:
+    """The exit code of a process that does this work, or minus the signal that has ended it. Ends with all that it has
+    started; raises TimeoutError where something stays."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
+            os.setpgid(0, 0)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            work()
-            code = 0
+            code = work()
         finally:
             os._exit(code)
-    return os.waitpid(child, 0)[1]
+    code, end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), time.monotonic() + PATIENCE
+    while staying := [process for process in psutil.process_iter() if is_of(process, child)]:
+        if time.monotonic() > end:
+            raise TimeoutError(f"its processes stay: {staying}")
+        time.sleep(0.05)
+    return code
+
+
+def is_of(process: psutil.Process, group: int) -> bool:
+    try:
+        return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return False
 
 
 def killed_after(seconds: float) -> None:
@@ -109,116 +114,91 @@ def killed_in_a_write(number: int, seconds: float) -> None:
     durable._ask_for = counted
 
 
-def go_on(scenario: flowsim.Scenario, file: Path, prepare: Callable[[], None] = lambda: None) -> int:
-    def work() -> None:
-        prepare()
-        flowsim.run(scenario, file, resume=file.exists(), checkpoint_every=0.0, warn=lambda message: None)
+def without_a_worker(seconds: float) -> None:
+    """Kill one of the processes that this one has started then, if there are any."""
 
-    return forked(work)
+    def kill() -> None:
+        time.sleep(seconds)
+        workers = [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]
+        for worker in workers[:1]:
+            worker.kill()
 
-
-def wrong_status(file: Path) -> Iterator[str]:
-    """What a file of a run that was killed says that is not so."""
-    if not file.exists():
-        return
-    with flowsim.open(file) as tree:
-        status, complete = tree.attrs["status"], "checkpoint" not in tree.children
-        if status not in ("running", "evaluating", "done"):
-            yield f"has the status {status}"
-        if (status == "done") != complete:
-            yield f"has the status {status}, and {'nothing' if complete else 'something'} to go on from"
-        if status == "done" and set(scenario_groups(tree)) - set(tree.children):
-            yield f"is done without {set(scenario_groups(tree)) - set(tree.children)}"
+    Thread(target=kill, daemon=True).start()
 
 
-def scenario_groups(tree: xr.DataTree) -> list[str]:
-    from flowsim.evaluate.asked import wanted
+def disturbed(job: Job, chance: random.Random, seconds: float) -> bool:
+    """Have a job that takes so long killed, or one of its workers; whether that came before its end.
 
-    return wanted(flowsim.loads(str(tree.attrs["scenario"])))
+    Raises RuntimeError where it fails otherwise."""
+    number, writing, after = chance.choice((0, 0, 1, 2, 5, 9)), chance.uniform(0, WRITING), chance.uniform(0, seconds)
+    in_a_write, of_a_worker = chance.random() < IN_WRITES, job.has_workers and chance.randrange(OF_WORKERS) == 0
+
+    def work() -> int:
+        if of_a_worker:
+            without_a_worker(after)
+        elif in_a_write and job.writes:
+            killed_in_a_write(number, writing)
+        else:
+            killed_after(after)
+        return job.go_on()
+
+    code = forked(work)
+    if code not in (0, -signal.SIGALRM):
+        raise RuntimeError(f"ends with {code}")
+    return of_a_worker or code != 0
 
 
-def differences(one: Path, other: Path) -> Iterator[str]:
-    """Bit by bit."""
-    with xr.open_datatree(one) as left, xr.open_datatree(other) as right:
-        if set(left.groups) != set(right.groups):
-            yield f"groups {set(left.groups) ^ set(right.groups)}"
+def killed_again_and_again(job: Job, whole: Job, kills: int, chance: random.Random) -> Iterator[str]:
+    """What is wrong about jobs that have been killed so often in all. whole: one that is not."""
+    for _ in range(2):  # the first time something may be compiled
+        whole.clear()
+        begun = time.monotonic()
+        if forked(whole.go_on) != 0 or not whole.complete():
+            yield "is not done at all"
             return
-        for path in left.groups:
-            mine, its = left[path].to_dataset(inherit=False), right[path].to_dataset(inherit=False)
-            if set(mine.variables) != set(its.variables):
-                yield f"{path}: variables {set(mine.variables) ^ set(its.variables)}"
-                continue
-            for name in mine.variables:
-                if not np.array_equal(mine[name], its[name], equal_nan=mine[name].dtype.kind == "f"):
-                    yield f"{path}: {name}"
-            for name in (set(mine.attrs) | set(its.attrs)) - OWN:
-                if not np.array_equal(mine.attrs.get(name), its.attrs.get(name)):
-                    yield f"{path}: attribute {name}: {mine.attrs.get(name)} and {its.attrs.get(name)}"
-
-
-def killed_again_and_again(kind: str, kills: int, chance: random.Random, folder: Path) -> Iterator[str]:
-    """What is wrong about runs of a kind that have been killed so often in all."""
-    scenario = flowsim.loads(SCENARIO, overrides=KINDS[kind])
-    whole, file = folder / "whole.nc", folder / "run.nc"
-    begun = time.monotonic()
-    if go_on(scenario, whole) != 0:
-        yield "is not run at all"
-        return
-    seconds = time.monotonic() - begun
+        seconds = time.monotonic() - begun
     while kills > 0:
         for _ in range(min(kills, chance.choice((1, 1, 2, 3)))):
-            if chance.random() < IN_WRITES:
-                number, after = chance.choice((0, 0, 1, 2, 5, 9)), chance.uniform(0, WRITING)
-                go_on(scenario, file, lambda number=number, after=after: killed_in_a_write(number, after))
-            else:
-                after = chance.uniform(0, seconds)
-                go_on(scenario, file, lambda after=after: killed_after(after))
-            kills -= 1
-            yield from wrong_status(file)
-        if not complete(file) and go_on(scenario, file) != 0:
+            kills -= disturbed(job, chance, seconds)
+            yield from job.wrong()
+            if job.complete():
+                break
+        if not job.complete() and forked(job.go_on) != 0:
             yield "cannot be resumed"
             return
-        yield from differences(file, whole)
-        left = sorted(set(os.listdir(folder)) - {"whole.nc", "run.nc"})
-        if left and not complete_before_the_kill(left):
+        yield from job.differences(whole.output)
+        if left := job.left():
             yield f"leaves {left}"
-        file.unlink()
-        for name in left:
-            (folder / name).unlink()
-
-
-def complete(file: Path) -> bool:
-    if not file.exists():
-        return False
-    with flowsim.open(file) as tree:
-        return tree.attrs["status"] == "done"
-
-
-def complete_before_the_kill(left: list[str]) -> bool:
-    """Whether what is left is the lock of a run that was killed after its end: nobody comes who would clear it away."""
-    return left == [".run.nc.lock"]
+        job.clear()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "kinds", nargs="*", metavar="KIND", default=[*KINDS], help=f"of {', '.join(KINDS)}; all of them"
-    )
-    parser.add_argument("--kills", type=int, default=8, help="of each kind (default: %(default)s)")
+    names = [*RUNS, *OTHERS]
+    parser.add_argument("jobs", nargs="*", metavar="JOB", default=names, help=f"of {', '.join(names)}; all of them")
+    parser.add_argument("--kills", type=int, default=8, help="of each job (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    import flowsim.evaluate.asked
     import flowsim.run.simulate
     import flowsim.solve.numba  # noqa: F401
 
     found = 0
-    for kind in options.kinds:
-        with TemporaryDirectory() as folder:
-            for wrong in killed_again_and_again(kind, options.kills, random.Random(options.seed), Path(folder)):
-                print(f"{kind}: {wrong}", flush=True)
+    with TemporaryDirectory() as folder:
+        shown = Run(Path(folder) / "shown", {"evaluate": EVALUATE})
+        if {*options.jobs} & {*OTHERS} and forked(shown.go_on) != 0:
+            return 1
+        for name in options.jobs:
+            job, whole = (made(name, Path(folder) / place, str(shown.output)) for place in ("now", "whole"))
+            for wrong in killed_again_and_again(job, whole, options.kills, random.Random(options.seed)):
+                print(f"{name}: {wrong}", flush=True)
                 found += 1
-        print(f"{kind}: {options.kills} kills", flush=True)
+            print(f"{name}: {options.kills} kills", flush=True)
     return 1 if found else 0
+
+
+def made(name: str, place: Path, result: str) -> Job:
+    """result: a file to show."""
+    return OTHERS[name](place, result) if name in OTHERS else Run(place, RUNS[name])
 
 
 if __name__ == "__main__":

@@ -23,4 +23,4 @@ def test_killed_runs_are_resumed():
 
 @pytest.mark.papers
 def test_runs_of_every_kind_that_are_killed_again_and_again_are_resumed():
-    killed("--kills", "7")
+    killed("--kills", "5")

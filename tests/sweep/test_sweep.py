@@ -14,6 +14,7 @@ import flowsim
 from flowsim.sweep import open_point
 from flowsim.sweep.store import lines
 
+OWN = ["seconds", "cpu_seconds"]
 SEVERAL = '[sweep.grid]\n"data.noise.total" = [0.1, 0.3]\n"model.width" = [4, 6]\n'
 
 
@@ -202,6 +203,42 @@ def test_what_failed_runs_again_and_what_is_done_does_not(swept, monkeypatch):
     found = [line.record.status for line in lines(again.folder)]
     assert sorted(found) == ["done", "done", "raised"]
     assert flowsim.open_sweep(again.folder)["final_loss"][0] == alone(seed=0)["loss"][-1]
+
+
+def test_a_point_that_runs_again_leaves_the_others_of_its_batch_where_they_are(swept):
+    together = f'[sweep]\ntrajectories = ["loss"]\n[sweep.grid]\n"flow.until.steps" = {[3, *range(1000, 1031)]}\n'
+    first = swept(together)
+    of_batch = [line for line in lines(first.folder) if line.file == next(lines(first.folder)).file]
+    assert [line.record.status for line in of_batch[:2]] == ["step_limit", "done"]
+    before = open_point(first.folder, {"flow.until.steps": 1000})
+    again = swept(together, resume=True)
+    assert (again.ran, again.exit_code) == (1, 4)
+    xr.testing.assert_identical(open_point(first.folder, {"flow.until.steps": 1000}), before)
+    assert open_point(first.folder, {"flow.until.steps": 3}).attrs["status"] == "step_limit"
+
+
+def damaged(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [damaged, lambda file: file.unlink()], ids=["damaged", "gone"])
+def test_points_whose_results_are_no_more_what_they_were_run_again(swept, harm):
+    table = f'[sweep]\ntrajectories = ["loss"]\n{SEVERAL}'
+    first = swept(table)
+    before = flowsim.open_sweep(first.folder).load().drop_vars(OWN)
+    line = next(lines(first.folder))
+    harm(first.folder / "runs" / line.file)
+    with pytest.raises(flowsim.UsageError, match=rf"{line.file}: .*--resume runs its points again"):
+        open_point(first.folder, line.point)
+    (first.folder / "runs" / f"{'0' * 64}.nc").write_bytes(b"a kill came before its lines")
+    with pytest.warns(UserWarning, match=rf"{line.file}: .*; its points .1. run again"):
+        again = swept(table, resume=True)
+    assert (again.ran, again.exit_code) == (1, 0)
+    xr.testing.assert_equal(flowsim.open_sweep(first.folder).drop_vars(OWN), before)
+    latest = {line.record.sha256: line.file for line in lines(first.folder)}
+    assert {file.name for file in (first.folder / "runs").iterdir()} == set(latest.values())
 
 
 def test_a_torn_manifest_is_mended(swept):

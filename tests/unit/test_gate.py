@@ -16,6 +16,7 @@ from flowsim.kinds.files import read_table
 from flowsim.markup import escape, visible
 from flowsim.results.points import entries
 from flowsim.scenario.edit import edited
+from flowsim.scenario.reading import check_bounds
 
 PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
 SMALL = "[data]\ndimension = 6\nsamples = 8\n[model]\nwidth = 4\n[flow]\nuntil = { steps = 3 }\n"
@@ -65,10 +66,10 @@ def test_memory_that_is_available_is_some_of_what_there_is():
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("x = " + "[" * 5000, 1, "nested 64 levels deep"),
-        ("\nx = " + "{a = " * 5000, 2, "nested 64 levels deep"),
-        (".".join("a" * 200_000) + " = 1", 1, "nested 64 levels deep"),
-        ("\n[" + ".".join("a" * 5000) + "]", 2, "nested 64 levels deep"),
+        ("x = " + "[" * 5000, 1, "nested more than 64 levels deep"),
+        ("\nx = " + "{a = " * 5000, 2, "nested more than 64 levels deep"),
+        (".".join("a" * 200_000) + " = 1", 1, "nested more than 64 levels deep"),
+        ("\n[" + ".".join("a" * 5000) + "]", 2, "nested more than 64 levels deep"),
         ("\nseed = " + "9" * 5000, 2, "has 5000 characters"),
         ("[data]\nsamples = " + "9" * 50, 2, "data.samples: an integer of 167 bits"),
         ("[sweep]\ngrid = { seed = [1979-05-27] }", 2, "a date or time is not allowed"),
@@ -80,6 +81,13 @@ def test_a_text_beyond_a_bound_is_answered_at_its_line(text, line, said):
         flowsim.loads(text, name="a.toml")
     assert str(caught.value).startswith(f"a.toml:{line}: ")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("nested", [lambda n: "x = " + "[" * n + "]" * n, lambda n: ".".join("x" * n) + " = 1"])
+def test_as_many_levels_as_the_bound_says_are_read(nested):
+    check_bounds(nested(64), "a.toml")
+    with pytest.raises(flowsim.ScenarioError, match="nested more than 64 levels"):
+        check_bounds(nested(65), "a.toml")
 
 
 def test_a_raised_bound_lets_more_through(monkeypatch):

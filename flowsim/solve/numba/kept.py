@@ -11,6 +11,7 @@ import hashlib
 import pickle
 from collections.abc import Callable
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,13 @@ class Kept(FunctionCache):
         self.unkept = ""
 
     def holds(self, kinds: Any, codegen: Any) -> bool:
-        """Whether there is code for arguments of these types, and for this processor."""
+        """Whether there is code for arguments of these types, and for this processor. Numba writes the index before the
+        code, so a kill may leave the first alone."""
         try:
-            return self._index_key(kinds, codegen) in self._cache_file._load_index()
+            name = self._cache_file._load_index().get(self._index_key(kinds, codegen))
         except DAMAGED:
             return False
+        return name is not None and Path(self._cache_file._data_path(name)).is_file()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """None where there is nothing, or something damaged."""
@@ -86,6 +89,7 @@ class Kept(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
+            self._remove_left_overs()
             try:
                 self._cache_file._load_index()
             except DAMAGED:
@@ -93,3 +97,9 @@ class Kept(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             self.unkept = f"{self.cache_path}: {error.strerror}"
+
+    def _remove_left_overs(self) -> None:
+        """Remove what processes that were killed as they wrote this entry have left: one process at a time compiles it."""
+        index = Path(self._cache_file._index_path)
+        for file in index.parent.glob(f"{escape(index.stem)}.*.tmp.*"):
+            file.unlink(missing_ok=True)

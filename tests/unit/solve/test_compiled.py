@@ -103,6 +103,28 @@ def test_what_is_damaged_on_the_disk_is_compiled_anew(engine, tmp_path):
         file.write_bytes(whole)
 
 
+def test_what_a_kill_in_a_write_leaves_is_neither_taken_for_code_nor_kept(engine, tmp_path):
+    engine(1.0)
+    cache = tmp_path / "cache" / "numba"
+    (index,), (code,) = cache.glob("*.nbi"), cache.glob("*.nbc")
+    whole = {file.name for file in cache.iterdir()}
+    code.replace(f"{code}.tmp.0123456789abcdef")
+    index.with_name(f"{index.name}.tmp.0123456789abcdef").write_bytes(b"")
+    (cache / "of_another.nbi.tmp.0123456789abcdef").write_bytes(b"")
+    assert engine(1.0) == (2.0, False)
+    assert {file.name for file in cache.iterdir()} == {*whole, "of_another.nbi.tmp.0123456789abcdef"}
+
+
+def test_an_index_without_its_code_holds_nothing(monkeypatch, tmp_path):
+    cache = kernel(Regime(gates=False))._entry._cache
+    kinds, codegen = (), kernel(Regime(gates=False))._entry.targetctx.codegen()
+    monkeypatch.setattr(cache._cache_file, "_cache_path", str(tmp_path))
+    monkeypatch.setattr(cache._cache_file, "_load_index", lambda: {cache._index_key(kinds, codegen): "a.nbc"})
+    assert not cache.holds(kinds, codegen)
+    (tmp_path / "a.nbc").write_bytes(b"")
+    assert cache.holds(kinds, codegen)
+
+
 def test_the_stamp_is_of_every_module(tmp_path, monkeypatch):
     folders = {FOLDER: "numba", FOLDER.parent / "descent": "descent"}
     for folder, copy in folders.items():
