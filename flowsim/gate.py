@@ -108,13 +108,17 @@ def raised(name: str, needed: float) -> str:
     return f"--limit {name}={math.ceil(needed / 2**20)}MiB" if math.isfinite(needed) else f"--limit {name}=inf"
 
 
+#: What `obstacle` says of a path at which there is nothing.
+NO_FILE = "no such file"
+
+
 def obstacle(path: Path) -> str:
     """Why a path is not a file to be read; "" where it is one. Pipes and devices may never end."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError | NotADirectoryError)
-        return "no such file" if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        return NO_FILE if missing else f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if stat.S_ISDIR(mode):
         return "is a folder"
     return "" if stat.S_ISREG(mode) else "is not a regular file but a pipe or a device, which may have no end"

@@ -29,10 +29,29 @@ COMMANDS = {
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
     "warm": "compile ahead of time, for images of containers and for clusters",
     "schema": "the JSON Schema of a scenario, for editors",
+    "completion": "a script that completes flowsim's words in a shell",
 }
 
+#: What stands below the list of commands.
+EPILOG = """\
+first steps:
+  flowsim run quickstart        a scenario that ships with flowsim, such as this one
+  flowsim new quickstart        a copy of it, to edit
+  flowsim show quickstart.nc    what came out
+
+exit codes:
+  0  done
+  2  a bad scenario, result or usage
+  3  the integration failed; what was reached is in the file
+  4  some points of a sweep failed
+  5  something could not be written
+  130  interrupted; --resume goes on
+
+NO_COLOR=1 turns colours off. Every command has a --help of its own. The documentation is in docs/ of the
+source, and `make docs` there builds its pages."""
+
 #: The commands that read neither scenarios nor results: they need no plugins.
-WITHOUT_PLUGINS = ("new", "warm")
+WITHOUT_PLUGINS = ("new", "warm", "completion")
 #: The command that needs Dask.
 ON_DASK = "sweep"
 #: OpenBLAS's threads wait for work for 2^20 cycles, less than a millisecond, before they sleep. Left alone, they wait for
@@ -95,7 +114,7 @@ def _execute(arguments: Sequence[str], alone: bool) -> int:
     """alone: whether the process is the command's own."""
     # not list(): the module of that command takes the name as soon as it is imported
     given = [*arguments]
-    parser, commands = _parser(given)
+    parser, commands = parser_of(next((word for word in given if word in COMMANDS), None))
     options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
@@ -119,37 +138,46 @@ def _give_up(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _parser(given: Sequence[str]) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
+def parser_of(*wanted: str | None) -> tuple[argparse.ArgumentParser, dict[str, Any]]:
+    """(the parser of flowsim's words, command -> its module): with the options of these commands alone, as others are not
+    imported."""
     parser = argparse.ArgumentParser(
-        prog="flowsim", description="Simulates the gradient flow of neural networks.", allow_abbrev=False
+        prog="flowsim",
+        description="Simulates the gradient flow of neural networks.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    wanted = next((word for word in given if word in COMMANDS), None)
     modules: dict[str, Any] = {}
     for name, line in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=line, description=line, allow_abbrev=False)
-        if name == wanted:
+        if name in wanted:
             modules[name] = import_module(f".{name}", __name__)
             modules[name].configure(subparser)
             if name not in WITHOUT_PLUGINS:
-                subparser.add_argument(
-                    "--plugin",
-                    dest="plugins",
-                    action="append",
-                    default=[],
-                    metavar="FILE.py",
-                    help="run a Python file that registers kinds of its own, first of all; may be repeated",
-                )
-                subparser.add_argument(
-                    "--limit",
-                    dest="limits",
-                    action="append",
-                    default=[],
-                    metavar="NAME=VALUE",
-                    help="give a bound on what is read and run another value, such as memory=64GiB; may be repeated",
-                )
+                _add_plugins_and_limits(subparser)
     return parser, modules
+
+
+def _add_plugins_and_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plugin",
+        dest="plugins",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="run a Python file that registers kinds of its own, first of all; may be repeated",
+    )
+    parser.add_argument(
+        "--limit",
+        dest="limits",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="give a bound on what is read and run another value, such as memory=64GiB; may be repeated",
+    )
 
 
 def _executed(options: argparse.Namespace, command: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..gate import duration
 from ..kinds.used import listed, used
+from ..scenario import Scenario
 from .common import add_json, add_scenario, print_json, put, read_scenario
 
 
@@ -17,30 +18,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    scenario = read_scenario(options)
+    facts, lines = described(read_scenario(options))
+    if options.json:
+        print_json(facts)
+    else:
+        put(f"{options.scenario}: valid")
+        put("\n".join(lines))
+    return 0
 
+
+def described(scenario: Scenario) -> tuple[dict[str, Any], list[str]]:
+    """What would run, for machines and in lines for people. Raises ScenarioError where that could not be kept."""
     from ..run.cost import check_disk
     from ..run.outlook import outlook
     from ..run.prepare import Prepared
 
     prepared = Prepared(scenario)
     check_disk(prepared.selection.bytes, Path(), "this run", "keep fewer observe.times")
-    expected = outlook(prepared)
-    facts = _facts(prepared, expected)
-    if scenario.sweep.keys:
-        from ..sweep.outlook import outlook as of_sweep
-        from ..sweep.outlook import table
+    facts = _facts(prepared, outlook(prepared))
+    if not scenario.sweep.keys:
+        return facts, _lines(facts)
+    from ..sweep.outlook import outlook as of_sweep
+    from ..sweep.outlook import table
 
-        facts["sweep"] = of_sweep(scenario)
-        check_disk(facts["sweep"]["kept_bytes"], Path(), "this sweep", "make fewer points, or keep fewer observe.times")
-    if options.json:
-        print_json(facts)
-    else:
-        put(f"{options.scenario}: valid")
-        put("\n".join(_lines(facts)))
-        if scenario.sweep.keys:
-            put("\n".join(table(facts["sweep"])))
-    return 0
+    facts["sweep"] = of_sweep(scenario)
+    check_disk(facts["sweep"]["kept_bytes"], Path(), "this sweep", "make fewer points, or keep fewer observe.times")
+    return facts, [*_lines(facts), *table(facts["sweep"])]
 
 
 def _facts(prepared: Any, expected: Any) -> dict[str, Any]:

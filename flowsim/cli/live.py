@@ -42,14 +42,14 @@ class Standing:
 class SweepTable:
     """Shows how many points are done, run, wait and have failed, how long it takes still, and where Dask shows more.
 
-    Entered once; the table goes away at the end. clock: wall seconds.
+    Entered once; the table goes away at the end. quiet: it is not shown. clock: wall seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = wall.monotonic) -> None:
+    def __init__(self, quiet: bool = False, clock: Callable[[], float] = wall.monotonic) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._shown = sys.stderr.isatty()
+        self._shown = sys.stderr.isatty() and not quiet
         # what goes to standard output is for others to read, and stays there
         self._live = Live(console=Console(file=sys.stderr), auto_refresh=False, transient=True, redirect_stdout=False)
         self._clock = clock

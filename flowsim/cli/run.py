@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..signals import endings
-from .common import add_json, add_scenario, print_json, read_scenario
+from .common import add_json, add_scenario, add_volume, print_json, read_scenario
 from .terminal import say
 
 
@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="wall time between two checkpoints (default: as often as costs no more than 2 %% of the time)",
     )
+    add_volume(parser)
     add_json(parser)
 
 
@@ -34,6 +35,10 @@ def execute(options: argparse.Namespace) -> int:
 
 def _execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
+    if options.verbose:
+        from .check import described
+
+        say("\n".join(described(scenario)[1]))
     if scenario.sweep.keys:
         say("the scenario is run as it is; its [sweep] is for flowsim sweep")
     output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
@@ -43,7 +48,7 @@ def _execute(options: argparse.Namespace) -> int:
     from .glance import Sheet
     from .page import summary, text
 
-    with ProgressBar(scenario) as bar:
+    with ProgressBar(scenario, options.quiet) as bar:
         tree = run(
             scenario,
             output,
@@ -55,9 +60,10 @@ def _execute(options: argparse.Namespace) -> int:
         )
     if options.json:
         print_json({"output": str(output), **summary(tree)})
-    else:
+    elif not options.quiet:
         say(text(tree, Sheet.of(sys.stderr)))
-    say(str(output))
+    if not options.quiet:
+        say(str(output))
     return int(tree["numerics"].attrs["exit_code"])
 
 

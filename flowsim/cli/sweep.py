@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..signals import endings
-from .common import add_json, add_scenario, print_json, read_scenario
+from .common import add_json, add_scenario, add_volume, print_json, read_scenario
 from .terminal import say
 
 #: The list at the end names at most so many points.
@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="run what is missing or failed in DIR")
     parser.add_argument("--overwrite", action="store_true", help="replace the sweep in DIR")
+    add_volume(parser)
     add_json(parser)
 
 
@@ -35,11 +36,15 @@ def execute(options: argparse.Namespace) -> int:
 
 def _execute(options: argparse.Namespace) -> int:
     scenario = read_scenario(options)
+    if options.verbose:
+        from .check import described
+
+        say("\n".join(described(scenario)[1]))
 
     from ..sweep import sweep
     from .live import SweepTable
 
-    with SweepTable() as table:
+    with SweepTable(options.quiet) as table:
         result = sweep(
             scenario,
             options.output,
@@ -50,8 +55,9 @@ def _execute(options: argparse.Namespace) -> int:
             watch=table,
             warn=say,
         )
-    for line in _lines(result):
-        say(line)
+    if not options.quiet or result.failed or result.cut:
+        for line in _lines(result):
+            say(line)
     if options.json:
         print_json(_facts(result))
     return int(result.exit_code)

@@ -55,11 +55,12 @@ class Standing:
 
 class ProgressBar:
     """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate; of several members,
-    how many have ended. Inside, it shows what is compiled, too; in a pipe, a line says so."""
+    how many have ended. Inside, it shows what is compiled, too; in a pipe, a line says so. quiet: there is none of this,
+    and `say` alone speaks."""
 
-    def __init__(self, scenario: Scenario):
-        self._until, self._first_log_loss = _until(scenario), math.nan
-        seen = sys.stderr.isatty() or in_notebook()
+    def __init__(self, scenario: Scenario, quiet: bool = False):
+        self._until, self._first_log_loss, self._quiet = _until(scenario), math.nan, quiet
+        seen = not quiet and (sys.stderr.isatty() or in_notebook())
         self._bar = tqdm(total=1.0, file=sys.stderr, disable=not seen, bar_format=_FORMAT, unit="", leave=False)
         self._bar.set_description_str("preparing", refresh=True)
         self._inside = ExitStack()
@@ -85,7 +86,7 @@ class ProgressBar:
         """While this goes on the clock moves; afterwards it begins anew, so that what remains is told by steps alone."""
         text = f"once for this machine, about {expected:.0f} s" if once else "for this run"
         if self._bar.disable:
-            if once:
+            if once and not self._quiet:
                 self.say(f"compiling {text}")
             yield
             return

@@ -13,12 +13,16 @@ from ..errors import Issue
 from ..kinds.names import OR_OF_A_PLUGIN, closest, nearest
 from ..kinds.section import Section
 from ..kinds.unions import SORTS
+from . import toml
 from .files import missing_files
 from .flow import Until
 from .places import KeyPath
 from .reading import strange
 from .scenario import Scenario
 from .source import Source, path_of
+
+#: Of tables that may have been meant, so many are named.
+MOST_TABLES = 3
 
 
 class Problem(NamedTuple):
@@ -154,7 +158,7 @@ def _translate(detail: Any, raw: dict[str, Any]) -> Iterator[Problem]:
     elif kind == "value_error":
         yield Problem(path, str(context["error"]))
     elif kind in ("model_type", "model_attributes_type"):
-        yield Problem(path, f"must be a table of keys, not {_show(given)}")
+        yield Problem(path, f"must be a table of keys{_as_table(location, given, path)}, not {_show(given)}")
     else:
         message = _lower(detail["msg"]).replace("input should", "it should").replace("valid tuple", "valid array")
         yield Problem(path, f"{_show(given)} is not allowed; {message}")
@@ -198,6 +202,20 @@ def _unknown_key(location: KeyPath) -> str:
     allowed = sorted({field.alias or name for section in chosen for name, field in section.model_fields.items()})
     of_a_plugin = f"; {OR_OF_A_PLUGIN}" if Until in chosen else ""
     return f"unknown key; {nearest(str(location[-1]), allowed)}allowed: {', '.join(allowed)}{of_a_plugin}"
+
+
+def _as_table(location: KeyPath, given: Any, path: KeyPath) -> str:
+    """`, such as { total = 0.1 } or …`: the tables of one key that admit the value which stands there alone; nothing for
+    whole sections, which have many keys."""
+    found = []
+    for section in _sections_at(location)[0] if len(path) > 1 else ():
+        for name in section.model_fields:
+            try:
+                section.model_validate({name: given})
+            except ValidationError:
+                continue
+            found.append(f"{{ {name} = {toml.inline(given)} }}")
+    return f", such as {' or '.join(found[:MOST_TABLES])}" if found else ""
 
 
 def _sections_at(location: KeyPath) -> tuple[list[type[Section]], list[type[Section]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ from .places import KeyPath, tokens
 
 #: TOML's integers have 64 bits; those without a sign are let through, for keys to say what they allow.
 MOST = 2**64
+#: A key and a value that is a word without quotes.
+UNQUOTED = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z_][A-Za-z0-9_-]*)\s*(?:#.*)?$")
 
 
 def text_of(file: Path) -> str:
@@ -91,7 +94,19 @@ def _syntax_issue(error: tomllib.TOMLDecodeError, name: str, text: str) -> Issue
     line = text.rstrip("\n").count("\n") + 1
     if where.startswith("line "):
         line = int(where.removeprefix("line ").split(",")[0])
-    return Issue("", f"not valid TOML: {what or error}", f"{name}:{line}")
+    hint = _unquoted(text.split("\n")[line - 1])
+    return Issue("", f"not valid TOML: {what or error}{hint}", f"{name}:{line}")
+
+
+def _unquoted(line: str) -> str:
+    """What was probably meant by a value that is a bare word; "" where there is none."""
+    found = UNQUOTED.match(line)
+    if not found:
+        return ""
+    key, word = found.groups()
+    if word.lower() in ("true", "false"):
+        return f"; in small letters: {key} = {word.lower()}"
+    return f'; a text stands in quotes: {key} = "{word}"'
 
 
 def _too_large(count: float, name: str) -> NoReturn:

@@ -26,10 +26,15 @@ def find(name: str) -> Path:
     known = shipped()
     name = name.removesuffix(".toml")
     if name not in known:
-        within = [other for other in known if name and name in other]
-        hint = f'did you mean "{within[0]}"? ' if within else nearest(name, known)
-        raise UsageError(f'no shipped scenario is called "{name}"; {hint}see flowsim list')
+        raise UsageError(f'no shipped scenario is called "{name}"; {meant(name)}see flowsim list')
     return known[name]
+
+
+def meant(name: str) -> str:
+    """`did you mean "x"? ` for the shipped scenario of nearly this name, or nothing."""
+    known = shipped()
+    within = [other for other in known if name and name in other]
+    return f'did you mean "{within[0]}"? ' if within else nearest(name, known)
 
 
 def title(file: Path) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+from io import StringIO
 
 import pytest
 
 import flowsim as package
 from flowsim import machine
+from flowsim.cli import COMMANDS, terminal
+from flowsim.markup import visible
 from flowsim.run import warming
 from flowsim.scenario.schema import schema
-from flowsim.scenario.shipped import shipped
+from flowsim.scenario.shipped import shipped, title
 from flowsim.solve.numba.kernel import Kernel
 
 
@@ -22,8 +27,10 @@ def test_version(flowsim):
 def test_help_names_every_command(flowsim):
     answer = flowsim("--help")
     assert answer.code == 0
-    for command in ("run", "check", "list", "new", "show", "report", "compare", "transfer", "warm", "schema"):
-        assert f"\n    {command} " in answer.out
+    for command in COMMANDS:
+        assert f"\n    {command}" in answer.out
+    for code in (0, 2, 3, 4, 5, 130):
+        assert f"\n  {code}  " in answer.out
     assert flowsim() == answer
 
 
@@ -41,7 +48,8 @@ def test_help_names_every_command(flowsim):
         ["report"],
         ["report", "a.nc", "--seed", "x"],
         ["new"],
-        ["list", "quickstart"],
+        ["run", "a.toml", "-q", "-v"],
+        ["completion", "ksh"],
         ["schema", "--json"],
         ["--json"],
     ],
@@ -79,6 +87,77 @@ def test_list_has_every_shipped_scenario_with_its_title(flowsim):
     titles = json.loads(flowsim("list", "--json").out)["scenarios"]
     assert set(titles) == set(shipped())
     assert all(title and any(title in line for line in lines) for title in titles.values())
+
+
+def test_list_finds_by_words(flowsim):
+    names = [line.split("  ")[0] for line in flowsim("list", "XOR", "flow").out.splitlines()]
+    titles = {name: title(file).lower() for name, file in shipped().items()}
+    assert names == [name for name, line in titles.items() if all(word in name + line for word in ("xor", "flow"))]
+    assert 0 < len(names) < len(titles)
+    kinds = json.loads(flowsim("list", "--kinds", "clarke", "--json").out)
+    assert not any(kinds.values())
+    assert [*json.loads(flowsim("list", "--kinds", "leaky", "--json").out)["activation"]] == ["leaky_relu"]
+    for words in (["list", "no such thing"], ["list", "--kinds", "no such thing"]):
+        assert flowsim(*words).code == 2
+
+
+def test_a_scenario_that_ships_is_run_by_its_name(flowsim, files):
+    few = ("--set", "flow.until.time=1", "--set", "data.samples=30", "--set", "model.width=6")
+    answer = flowsim("run", "quickstart", *few)
+    assert answer.code == 0
+    assert answer.err.startswith("quickstart: the scenario that ships with flowsim; flowsim new quickstart copies it")
+    assert flowsim("check", "quickstart", *few).code == 0
+    for name, hint in (
+        ("quickstart.toml", "flowsim new quickstart makes it"),
+        ("quikstart", 'did you mean "quickstart"?'),
+    ):
+        wrong = flowsim("run", name)
+        assert (wrong.code, wrong.out) == (2, "")
+        assert wrong.err.startswith(f"{name}: no such file; {hint}")
+    assert set(files()) == {"a.toml", "quickstart.nc"}
+
+
+def test_how_much_a_run_says(flowsim):
+    quiet = flowsim("run", "a.toml", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    told = flowsim("run", "a.toml", "-v", "--overwrite")
+    assert told.err.startswith(flowsim("check", "a.toml").out.partition("\n")[2].partition("\nvariables")[0])
+    assert "status       done" in told.err
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch):
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    text = "status       done: reached\n  paper.theorem: fails; 3\nremedy       none\na.toml:3: data.x: done \x1b[1m"
+    seen = terminal.shown(text, Terminal())
+    bold = "\x1b[1ma.toml:3: data.x\x1b[0m: done \\x1b[1m"
+    for painted in ("\x1b[32mdone\x1b[0m: r", "\x1b[31mfails\x1b[0m", "\x1b[33mremedy\x1b[0m", bold):
+        assert painted in seen
+    assert re.sub("\x1b.*?m", "", seen) == terminal.shown(text, StringIO()) == visible(text)
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert terminal.shown(text, Terminal()) == visible(text)
+
+
+def test_bash_completes_commands_names_and_options(flowsim, folder):
+    (folder / "complete.bash").write_text(flowsim("completion", "bash").out)
+
+    def completed(*words: str) -> list[str]:
+        line = (
+            f"source complete.bash; COMP_WORDS=(flowsim {' '.join(words)}); COMP_CWORD={len(words)}; _shtab_flowsim; "
+        )
+        found = subprocess.run(
+            ["bash", "-c", line + 'echo "${COMPREPLY[@]}"'], capture_output=True, text=True, check=True
+        )
+        return found.stdout.split()
+
+    assert completed("che") == ["check"]
+    assert completed("new", "quick") == ["quickstart"]
+    assert "a.toml" in completed("run", "a")
+    assert completed("run", "a.toml", "--res") == ["--resume"]
 
 
 @pytest.mark.parametrize("name", shipped())

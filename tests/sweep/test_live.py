@@ -55,7 +55,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
 
 
 def two_looks(*clock: Callable[[], float]) -> None:
-    with live.SweepTable(*clock) as table:
+    with live.SweepTable(False, *clock) as table:
         table.begin("http://127.0.0.1:8787/status")
         table.show(3, 1, 2, 10)
         table.show(5, 1, 2, 10)

@@ -168,6 +168,19 @@ def test_a_syntax_error_is_located(text, line):
 
 
 @pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("activation = relu", '; a text stands in quotes: activation = "relu"'),
+        ("  model.activation = leaky_relu # no quotes", 'model.activation = "leaky_relu"'),
+        ("balanced = True", "; in small letters: balanced = true"),
+    ],
+)
+def test_a_word_without_quotes_is_answered_with_what_was_meant(line, meant):
+    assert only_issue(f"{line}\n").message.endswith(meant)
+    assert "; " not in only_issue("scale = 1e\n").message
+
+
+@pytest.mark.parametrize(
     ("text", "key", "message"),
     [
         ('[data]\ndimension = "12"', "data.dimension", '"12" is not allowed; it should be a valid integer'),
@@ -178,7 +191,12 @@ def test_a_syntax_error_is_located(text, line):
         ("[data]\nradius = -1.0", "data.radius", "greater than 0"),
         ("[data]\nlabel_noise = 1.5", "data.label_noise", "less than or equal to 1"),
         ("[data]\nlabel_noise = nan", "data.label_noise", "nan is not allowed"),
-        ("[data]\nnoise = 0.1", "data.noise", "must be a table of keys, not 0.1"),
+        (
+            "[data]\nnoise = 0.1",
+            "data.noise",
+            "must be a table of keys, such as { total = 0.1 } or { per_coordinate = 0.1 }, not 0.1",
+        ),
+        ("[evaluate]\ndistance = 3", "evaluate.distance", "must be a table of keys, not 3"),
         ("[data]\nnoise = { total = -0.1 }", "data.noise.total", "greater than or equal to 0"),
         ('[data]\ncenters = "orthonorml"', "data.centers", 'allowed: "orthonormal", "random_sphere", "equicorrelated"'),
         (
