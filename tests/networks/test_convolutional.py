@@ -114,7 +114,11 @@ def test_means_of_squares_take_the_place_of_the_largest():
     np.testing.assert_allclose(outputs(problem, problem.leaves), expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", SMALL)
+#: Of deep networks, whose derivatives compile for half a minute, one is enough for every day.
+DEEP = [pytest.param(kind, marks=pytest.mark.papers) for kind in ("alexnet", "resnet")]
+
+
+@pytest.mark.parametrize("kind", ["conv", "wide_resnet", *DEEP])
 def test_gradients_are_those_of_differences(kind):
     # a smooth activation: at a kink, differences of the two sides are neither derivative
     problem = built(kind, **SMALL[kind], activation="tanh")

@@ -178,14 +178,13 @@ def but_for_numbers(value: object) -> object:
 
 def by_what_they_say() -> Iterator[Any]:
     """The shipped scenarios but those for an accelerator; of those that differ in numbers alone, and of convolutional
-    networks of which nothing is evaluated, all but one at full size only."""
+    networks, which take long to compile, all but one at full size only."""
     seen = set()
     for name, file in shipped().items():
         if "accelerator" in file.read_text():
             continue
         raw = tomllib.loads(file.read_text())
-        alike = raw.get("model", {}).get("kind") == "conv" and "evaluate" not in raw
-        said = "conv" if alike else str(but_for_numbers(raw))
+        said = "conv" if raw.get("model", {}).get("kind") == "conv" else str(but_for_numbers(raw))
         yield pytest.param(name, marks=[pytest.mark.papers] if said in seen else [])
         seen.add(said)
 
