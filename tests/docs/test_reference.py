@@ -10,6 +10,7 @@ import pytest
 import flowsim
 from flowsim.present.kinds import KINDS
 from flowsim.scenario.shipped import shipped
+from flowsim.solve import status
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.glob("**/*.md")) if not {"generated", "_build"} & set(page.parts)]
@@ -49,3 +50,10 @@ def test_every_script_of_a_picture_is_named_where_its_picture_is_shown():
     text = "".join(page.read_text(encoding="utf-8") for page in (*PAGES, DOCS.parent / "README.md"))
     for script in DOCS.glob("*picture*.py"):
         assert f"docs/{script.name}" in text, script.name
+
+
+def test_every_status_stands_in_the_table_of_troubles():
+    text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    told = {word for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)}
+    named = set(re.findall(r'Status\(\s*"(\w+)"', Path(status.__file__).read_text(encoding="utf-8")))
+    assert {"done", "at_rest"} < named <= told
