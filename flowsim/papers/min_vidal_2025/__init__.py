@@ -7,11 +7,11 @@ every neuron to a centre and then fits; what it arrives at is close to F^(p), an
 from __future__ import annotations
 
 from ...evaluate.claim import register_all
-from . import robustness, training
+from . import alignment, growth, robustness, universal
+from .growth import rates
 from .setting import Mixture, Training, gaps
-from .training import rates
 
-CLAIMS = {**training.CLAIMS, **robustness.CLAIMS}
+CLAIMS = {**alignment.CLAIMS, **growth.CLAIMS, **robustness.CLAIMS, **universal.CLAIMS}
 register_all("min_vidal_2025", CLAIMS)
 
 __all__ = ["CLAIMS", "Mixture", "Training", "gaps", "rates"]

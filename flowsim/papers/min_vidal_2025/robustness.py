@@ -4,27 +4,32 @@ Corollary 1."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from ...errors import UsageError
-from ...evaluate.claim import Claim
+from ...evaluate.claim import Claim, Constant, Number, Premise, Rate, Window
 from ...evaluate.distance import ideal_of
-from ...evaluate.evidence import Evidence, NotApplicable
+from ...evaluate.evidence import Evidence, NotApplicable, NotCovered
 from ...evaluate.robustness import ideal_classifier, nearest_cluster, network_of
 from ...evaluate.robustness.attacks import STRONG, Target, attacked
+from ...evaluate.robustness.certified import certified_radius
 from ...evaluate.robustness.classifier import Classifier
 from ...evaluate.robustness.trained import classifier_of
 from ...evaluate.sphere import Distance, sphere_distance
-from .setting import CONSTANT, DELTA, PAPER, Mixture, Training, premises
-from .training import FITTED, SMALL
+from ...kinds.clusters import Drawn
+from .common import CONSTANT_IN_ALPHA, NOISE, SMALL
+from .growth import FITTED
+from .setting import CONSTANT, DELTA, PAPER, ROUNDING, Mixture, Training, premises
 
-#: Radius that no classifier withstands (Proposition 1), and fresh samples that are attacked.
-LIMIT, ATTACKED = math.sqrt(2) / 2, 500
+T = TypeVar("T")
+Measured = Callable[[Evidence], float]
+#: Radius that no classifier withstands (Proposition 1), and fresh samples that are attacked and certified.
+LIMIT, ATTACKED, CERTIFIED = math.sqrt(2) / 2, 500, 500
 #: Weights kept on [t*, T*] whose distance is looked at, at most.
 LOOKED_AT = 4
 
@@ -65,10 +70,9 @@ def _least_error(evidence: Evidence) -> float:
 def _bayes_nu(mixture: Mixture) -> float:
     """The nu at which the bound of Proposition 2 is 1 - delta"""
     variance, clusters = mixture.alpha**2 / mixture.dimension, mixture.clusters
-    nu = max(8 * math.sqrt(variance * math.log(2 * clusters / DELTA)), 2 * math.sqrt(2) * variance * math.log(clusters))
-    if nu > math.sqrt(2):
-        raise NotApplicable(f"with so much noise its bound is trivial: nu = {nu:.3g} is above sqrt(2)")
-    return nu
+    return max(
+        8 * math.sqrt(variance * math.log(2 * clusters / DELTA)), 2 * math.sqrt(2) * variance * math.log(clusters)
+    )
 
 
 def _bayes_robust(evidence: Evidence) -> float:
@@ -100,10 +104,7 @@ def _close_nu(evidence: Evidence) -> float:
     mixture, p = training.mixture, training.degree
     found = distance_at(evidence, -1).up_to_scale
     informative = 2 * (mixture.clusters * mixture.alpha) ** 2 * math.log(2 * mixture.clusters / DELTA)
-    nu, largest = max(found, (informative / mixture.dimension) ** (p / 2)), (math.sqrt(2) / 8) ** p
-    if nu > largest:
-        raise NotApplicable(f"it speaks of a distance up to (sqrt(2)/8)^p = {largest:.3g}, and here it is {nu:.3g}")
-    return nu
+    return max(found, (informative / mixture.dimension) ** (p / 2))
 
 
 def _close_robust(evidence: Evidence) -> float:
@@ -126,11 +127,19 @@ def _measured_end(training: Training) -> tuple[float, float, float]:
     return misaligned, error, float(np.exp(training.log_void_mass[-1]))
 
 
-def _closeness(evidence: Evidence, slope: Callable[[float, float], float]) -> float:
-    """K (1 + nu) slope(delta, p) + K nu + zeta"""
+def _closeness(evidence: Evidence) -> float:
+    """K (1 + nu) p sqrt(2 delta) + K nu + zeta"""
     training = Training.of(evidence)
     misaligned, error, void = _measured_end(training)
-    return training.mixture.clusters * ((1 + error) * slope(misaligned, training.degree) + error) + void
+    slope = training.degree * math.sqrt(2 * max(misaligned, 0.0))
+    return training.mixture.clusters * ((1 + error) * slope + error) + void
+
+
+def _largest_possible(evidence: Evidence) -> float:
+    """What sup |f - F^(p)| is never above: 1 and the mass of the neurons of a sign"""
+    training = Training.of(evidence)
+    mass = np.exp(training.log_mass[-1])
+    return 1.0 + float(max(mass[training.problem.weights.output_sign == sign].sum() for sign in (1, -1)))
 
 
 def _distance_at_end(evidence: Evidence) -> float:
@@ -138,31 +147,62 @@ def _distance_at_end(evidence: Evidence) -> float:
     return distance_at(evidence, -1).as_it_is
 
 
-def _largest_distance(evidence: Evidence) -> float:
-    """In units of alpha^2 log(K/delta)"""
+def _in_window(evidence: Evidence) -> tuple[Training, Integers]:
+    """(the training, the indices of the weights that were kept in [t*, T*])"""
     training = Training.of(evidence)
-    ratio = training.times[-1] / evidence.trajectory["time"].values[-1]
-    times = ratio * evidence.weights.time
-    inside = np.flatnonzero((times >= training.fitted) & (times <= training.last))
+    times = training.unit * evidence.weights.time
+    slack = ROUNDING * training.last
+    inside = np.flatnonzero((times >= training.fitted - slack) & (times <= training.last + slack))
     if not len(inside):
         window = f"[t*, T*] = [{training.fitted:.4g}, {training.last:.4g}] in per-cluster time"
-        raise NotApplicable(f"no weights were kept in {window} (see observe.snapshots)")
+        raise NotCovered(f"no weights were kept in {window} (see observe.snapshots)")
+    return training, inside
+
+
+def _weights_after_fitting(evidence: Evidence) -> Window:
+    training = Training.of(evidence)
+    times = training.unit * evidence.weights.time
+    return Window(training.fitted, training.last, times, LOOKED_AT, "per-cluster time, of kept weights")
+
+
+def _largest_distance(evidence: Evidence) -> float:
+    """In units of alpha^2 log(K/delta)"""
+    training, inside = _in_window(evidence)
     chosen = inside[np.unique(np.linspace(0, len(inside) - 1, LOOKED_AT).round().astype(int))]
     return max(distance_at(evidence, int(index)).as_it_is for index in chosen) / training.mixture.small
+
+
+def _certified(evidence: Evidence) -> Floats:
+    """(n,): radii within which nothing changes the class that the network of the last weights in [t*, T*] gives fresh
+    samples; 0 where that is wrong"""
+    known = evidence.known
+    if "min_vidal_2025.certified" not in known:
+        _, inside = _in_window(evidence)
+        network, test = network_of(evidence.setting, evidence.weights[int(inside[-1])]), evidence.test
+        x = test.inputs[:CERTIFIED]
+        right = np.sign(network.value(x)) == evidence.problem.cluster_label[test.sample_cluster[:CERTIFIED]]
+        known["min_vidal_2025.certified"] = np.where(right, certified_radius(network, x), 0.0)
+    return np.asarray(known["min_vidal_2025.certified"])
 
 
 def _optimality(evidence: Evidence) -> float:
     """The C with which all but exp(-alpha^-2) of the samples withstand sqrt(2)/2 - C alpha^(2/p)"""
     training = Training.of(evidence)
     alpha = training.mixture.alpha
-    radius = np.quantile(_network_radii(evidence), math.exp(-(alpha**-2)), method="lower")
+    radius = np.quantile(_certified(evidence), math.exp(-(alpha**-2)), method="lower")
     return float((LIMIT - radius) / alpha ** (2 / training.degree))
 
 
-def _answered(measure: Callable[[Evidence], float]) -> Callable[[Evidence], float]:
+def _trivial_optimality(evidence: Evidence) -> float:
+    """That of a network that withstands nothing"""
+    training = Training.of(evidence)
+    return float(LIMIT / training.mixture.alpha ** (2 / training.degree))
+
+
+def _answered(measure: Callable[[Evidence], T]) -> Callable[[Evidence], T]:
     """The same, not applicable where there is no ideal classifier or are no weights"""
 
-    def answer(evidence: Evidence) -> float:
+    def answer(evidence: Evidence) -> T:
         try:
             return measure(evidence)
         except UsageError as error:
@@ -171,70 +211,120 @@ def _answered(measure: Callable[[Evidence], float]) -> Callable[[Evidence], floa
     return answer
 
 
-_CLAIMS = {
+def _any_mixture(evidence: Evidence) -> Iterator[Premise]:
+    """What Propositions 1 and 2 assume: equation (1)"""
+    Mixture.of(evidence)
+    assert isinstance(evidence.scenario.data, Drawn)
+    yield Premise("flipped labels <= 0", evidence.scenario.data.label_noise, 0.0)
+
+
+def _close(evidence: Evidence) -> Iterator[Premise]:
+    """Of Proposition 3: nu <= (sqrt(2)/8)^p"""
+    training = Training.of(evidence)
+    yield from _any_mixture(evidence)
+    yield Premise("nu <= (sqrt(2)/8)^p", _close_nu(evidence), (math.sqrt(2) / 8) ** training.degree)
+
+
+def _close_of_degree_1(evidence: Evidence) -> Iterator[Premise]:
+    """The same with f(gamma x) = gamma f(x), which f^(p)(gamma x) = gamma^p f(x) is not"""
+    yield from _close(evidence)
+    yield Premise("|degree of f in x - 1| <= 0", abs(Training.of(evidence).degree - 1), 0.0)
+
+
+def _little_noise(evidence: Evidence) -> Iterator[Premise]:
+    """Of Proposition 2: nu <= sqrt(2), nu such that its bound is 1 - delta"""
+    yield from _any_mixture(evidence)
+    yield Premise("2 sqrt(2) alpha^2 log K/D <= nu <= sqrt(2)", _bayes_nu(Mixture.of(evidence)), math.sqrt(2))
+
+
+def _of_flow(where: str, statement: str, measure: Measured, bound: Number, **told: Any) -> Claim:
+    """A claim about what the flow arrives at"""
+    observables = ("cosine", "log10_loss")
+    return Claim(f"{PAPER}, {where}", statement, _answered(measure), bound, observables=observables, **told)
+
+
+_OF_ATTACKS = (Constant("delta", DELTA, "chosen"), Constant("attacked samples", ATTACKED, "chosen"))
+_PROPOSITION_3 = (
+    "a classifier with dist(f, F^(p)) <= nu withstands attacks of radius (sqrt(2) - 8 nu^(1/p))/2 with probability 1 - 2 K "
+    "exp(-D nu^(2/p)/(2 K^2 alpha^2)) - 4 exp(-3/(8 alpha^2)){degree}"
+)
+
+CLAIMS = {
     **{
         f"proposition_1.{name}": Claim(
             f"{PAPER}, Proposition 1",
-            f"share of fresh samples that {title} loses at the radius sqrt(2)/2 under the strongest attack; "
-            f"min(K_1, K_2)/K less the error of {ATTACKED} samples, delta = {DELTA:g}",
-            partial(_robust_error, name),
+            "P(min_{|d| <= 1} f(x + sqrt(2)/2 d) y <= 0) >= min(K_1, K_2)/K for any f",
+            _answered(partial(_robust_error, name)),
             _least_error,
             at_least=True,
+            measures=f"share of fresh samples that {title} loses at that radius under the strongest attack; the bound is "
+            f"less the error of {ATTACKED} samples",
+            premises=_any_mixture,
+            constants=_OF_ATTACKS,
+            trivial=0.0,
         )
         for name, title in (("network", "the network"), ("bayes", "Bayes' rule"), ("ideal", "F^(p)"))
     },
     "proposition_2": Claim(
         f"{PAPER}, Proposition 2",
-        f"share of fresh samples at which Bayes' rule withstands (sqrt(2) - nu)/2, nu such that the bound is 1 - delta = "
-        f"{1 - DELTA:g}",
+        "P(min_{|d| <= 1} f*(x + (sqrt(2) - nu)/2 d) y > 0) >= 1 - 2 K exp(-D nu^2/(64 alpha^2))",
         _bayes_robust,
         1 - DELTA,
         at_least=True,
+        measures="share of fresh samples at which Bayes' rule withstands that radius, nu such that the bound is "
+        f"{1 - DELTA:g}",
+        premises=_little_noise,
+        constants=(Constant("delta", DELTA, "chosen"),),
+        trivial=0.0,
     ),
-    "proposition_3": Claim(
-        f"{PAPER}, Proposition 3",
-        "share of fresh samples at which the network withstands the strongest attack of radius (sqrt(2) - 8 nu^(1/p))/2, "
-        "nu its distance to F^(p) up to scale",
-        _close_robust,
-        _close_bound,
-        at_least=True,
-    ),
-    "lemma_17.as_stated": Claim(
-        f"{PAPER}, Lemma 17",
-        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) (2^p - 1) 2 delta + K nu + zeta, delta, nu, zeta measured. "
-        "Its proof takes |u - mu| for 2 (1 - <u, mu>), which is the square",
+    **{
+        f"proposition_3.{name}": _of_flow(
+            "Proposition 3",
+            _PROPOSITION_3.format(degree=degree),
+            _close_robust,
+            _answered(_close_bound),
+            at_least=True,
+            measures="share of fresh samples at which the network withstands the strongest attack of that radius",
+            premises=premises_of,
+            constants=_OF_ATTACKS,
+            trivial=0.0,
+        )
+        for name, degree, premises_of in (
+            ("as_stated", ", if f(gamma x) = gamma f(x)", _close_of_degree_1),
+            ("degree_p", ", here if f(gamma x) = gamma^p f(x), with which the proof goes through, too", _close),
+        )
+    },
+    "lemma_17.of_the_run": _of_flow(
+        "Lemma 17 with |u - mu| = sqrt(2 delta)",
+        "sup |f - F^(p)| on the sphere <= K (1 + nu) p sqrt(2 delta) + K nu + zeta",
         _distance_at_end,
-        lambda evidence: _closeness(evidence, lambda delta, p: (2**p - 1) * 2 * delta),
+        _answered(_closeness),
+        measures="sup |f - F^(p)| on the sphere at the end; delta, nu and zeta as they are there",
+        trivial=_largest_possible,
     ),
-    "lemma_17.corrected": Claim(
-        f"{PAPER}, Lemma 17 with |u - mu| = sqrt(2 delta)",
-        "sup |f - F^(p)| on the sphere at the end; K (1 + nu) p sqrt(2 delta) + K nu + zeta, delta, nu, zeta measured",
-        _distance_at_end,
-        lambda evidence: _closeness(evidence, lambda delta, p: p * math.sqrt(2 * max(delta, 0.0))),
-    ),
-    "theorem_1.distance": Claim(
-        f"{PAPER}, Theorem 1",
-        f"largest sup |f - F^(p)| on the sphere at kept weights in [t*, T*], T* = t* + alpha^-min(p-2, 2), in units of "
-        f"{SMALL}; {FITTED}, twice that here",
+    "theorem_1.distance": _of_flow(
+        "Theorem 1, equation (12)",
+        "sup over [t*, T*] and the sphere of |f - F^(p)| <= Õ(alpha^2)",
         _largest_distance,
         2 * CONSTANT,
+        measures=f"largest sup |f - F^(p)| at kept weights in units of {SMALL}",
+        premises=premises,
+        constants=FITTED,
+        span=_answered(_weights_after_fitting),
+        rates=(Rate(NOISE, 0.0), Rate(NOISE, 2.0, of="unscaled_distance", one_sided="at_least")),
     ),
-    "corollary_1": Claim(
-        f"{PAPER}, Corollary 1",
-        "C with which the network withstands the strongest attack of radius sqrt(2)/2 - C alpha^(2/p) at all fresh samples "
-        f"but a share of exp(-alpha^-2); {FITTED}",
+    "corollary_1": _of_flow(
+        "Corollary 1",
+        "f(theta(t)), t in [t*, T*], withstands attacks of radius sqrt(2)/2 - Õ(alpha^(2/p)) with probability "
+        "1 - Õ(exp(-alpha^-2))",
         _optimality,
         CONSTANT,
+        measures="C of sqrt(2)/2 - C alpha^(2/p) within which the last network of the span is certified at all fresh "
+        "samples but a share of exp(-alpha^-2)",
+        premises=premises,
+        constants=(*FITTED, Constant("bound of C", CONSTANT, "chosen")),
+        trivial=_trivial_optimality,
+        span=_answered(_weights_after_fitting),
+        rates=CONSTANT_IN_ALPHA,
     ),
-}
-#: Propositions 1 and 2 are about any classifier and Bayes' rule, the others about what the flow arrives at.
-_OF_THE_FLOW = ("lemma_17", "theorem_1", "corollary_1")
-CLAIMS = {
-    name: replace(
-        claim,
-        measure=_answered(claim.measure),
-        observables=("cosine", "log10_loss") if name.startswith((*_OF_THE_FLOW, "proposition_3")) else (),
-        premises=premises if name.startswith(_OF_THE_FLOW) else claim.premises,
-    )
-    for name, claim in _CLAIMS.items()
 }

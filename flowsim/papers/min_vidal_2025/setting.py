@@ -10,12 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Booleans, Floats, Integers
-from ...evaluate.claim import Premise
-from ...evaluate.evidence import Evidence, NotApplicable
+from ...evaluate.claim import Premise, Window
+from ...evaluate.evidence import Evidence, NotApplicable, NotCovered
 from ...kinds.clusters import Drawn
 from ...kinds.inits import Shape
+from ...observe import Instant
 from ...problem import Problem
-from ...solve import cosines
+from ...solve import Snapshot, cosines
 
 PAPER = "Min & Vidal 2025"
 #: delta, the probability with which a claim may fail.
@@ -26,6 +27,10 @@ GAP, CONSTANT = 0.01, 1.0
 LARGEST_GAP = 1 - math.sqrt(0.5)
 #: Rounding of cosines and of kept times.
 ROUNDING = 1e-9
+#: |dl/df| at 0 of the losses that the paper names; the phase of alignment takes so much longer (Appendix A).
+SLOPES = {"square": 1.0, "exponential": 1.0, "logistic": 0.5}
+#: Parts of a span of the flow, each of which has to have a kept instant.
+PARTS = 10
 
 
 @dataclass(frozen=True)
@@ -72,11 +77,12 @@ class Mixture:
 class Training:
     """The flow of a pReLU network on such a mixture (Section 3), in the paper's time, in which a sample weighs 1/N.
 
-    times (T,); cosine (T, m, K): c_kj; log_mass (T, m): log |w_j|^2.
+    times (T,); cosine (T, m, K): c_kj; log_mass (T, m): log |w_j|^2. unit: the paper's time in one of the flow's.
     """
 
     mixture: Mixture
     problem: Problem
+    unit: float
     scale: float
     target: Integers
     initial: Floats
@@ -87,14 +93,32 @@ class Training:
 
     @classmethod
     def of(cls, evidence: Evidence) -> Training:
+        """Where the loss is the square, which Theorem 1 is about"""
+        found = cls.of_any_loss(evidence)
+        if found.problem.loss.name != "square":
+            raise NotApplicable("it speaks of the square loss")
+        return found
+
+    @classmethod
+    def of_any_loss(cls, evidence: Evidence) -> Training:
+        """With a classification loss too, to which alignment carries over (Appendix A)"""
+        known = evidence.known
+        if "min_vidal_2025.training" not in known:
+            known["min_vidal_2025.training"] = cls._of(evidence)
+        found = known["min_vidal_2025.training"]
+        assert isinstance(found, Training)
+        return found
+
+    @classmethod
+    def _of(cls, evidence: Evidence) -> Training:
         mixture, problem = Mixture.of(evidence), evidence.problem
         activation = problem.activation
         if not (activation.homogeneity == 1 and activation.degree is not None and activation.degree > 2):
             raise NotApplicable("it speaks of pReLU with p > 2")
         if not problem.trained_output or problem.bias:
             raise NotApplicable("it speaks of networks whose output weights are trained and that have no biases")
-        if problem.loss.name != "square":
-            raise NotApplicable("it speaks of the square loss")
+        if problem.loss.name not in SLOPES:
+            raise NotApplicable(f"it speaks of the losses {', '.join(SLOPES)}")
         if not isinstance(evidence.scenario.init, Shape):
             raise NotApplicable("it speaks of weights of the size init.scale, and these were given")
         times, cosine = evidence.over_time("cosine")
@@ -106,6 +130,7 @@ class Training:
         return cls(
             mixture,
             problem,
+            weight,
             evidence.scenario.init.scale,
             evidence.setting.target,
             cosines(evidence.setting.reduced, evidence.setting.reduced.direction),
@@ -114,6 +139,11 @@ class Training:
             2 * log_norm,
             10**log10_loss / weight,
         )
+
+    @property
+    def slope(self) -> float:
+        """|dl/df| where the network is 0"""
+        return SLOPES[self.problem.loss.name]
 
     @property
     def degree(self) -> float:
@@ -199,7 +229,7 @@ class Training:
     def t1(self) -> float:
         """The first kept instant at which every c_kj is at least 1 - C alpha^2 log(K/delta) (equation F.11)"""
         return self._first(
-            self.aim.min(axis=1) >= 1 - self.mixture.small, "the neurons have not aligned with their targets"
+            self.aim.min(axis=1) >= 1 - self.mixture.small, "until the neurons have aligned with their targets"
         )
 
     @property
@@ -207,7 +237,7 @@ class Training:
         """t*: the first kept instant at which the mass of every cluster has reached 1 - C_w alpha^2 log(K/delta)"""
         with np.errstate(over="ignore"):
             reached = np.exp(self.log_cluster_mass).min(axis=1) >= 1 - self.mixture.small
-        return self._first(reached, "the clusters' masses have not reached 1")
+        return self._first(reached, "until the clusters' masses have reached 1")
 
     @property
     def last(self) -> float:
@@ -218,12 +248,16 @@ class Training:
         """(T,): the kept instants in [begin, end], of which there must be one"""
         inside = (self.times >= begin * (1 - ROUNDING)) & (self.times <= end * (1 + ROUNDING))
         if not inside.any():
-            raise NotApplicable(f"no instant was kept in [{begin:.4g}, {end:.4g}] (see observe.times)")
+            raise NotCovered(f"no instant was kept in [{begin:.4g}, {end:.4g}] (see observe.times)")
         return inside
+
+    def window(self, begin: float, end: float, parts: int = PARTS) -> Window:
+        """A span in the paper's time"""
+        return Window(begin, end, self.times, parts, "per-cluster time")
 
     def _first(self, reached: Booleans, otherwise: str) -> float:
         if not reached.any():
-            raise NotApplicable(otherwise)
+            raise NotCovered(f"the run does not go on {otherwise}")
         return float(self.times[reached.argmax()])
 
 
@@ -240,9 +274,46 @@ def gaps(cosine: Floats, own: Booleans) -> Floats:
     return np.asarray(1 - np.sqrt(1 - np.minimum(sine, 1.0) ** 2))
 
 
+def turning(evidence: Evidence, snapshot: Snapshot, unit: float) -> Floats:
+    """(m, K): dc_kj/dt in the paper's time at one of the kept weights, of balanced neurons (equation E.5)"""
+    instant, reduced = Instant(evidence.setting, snapshot), evidence.setting.reduced
+    projection = np.maximum(snapshot.direction @ reduced.inputs.T, 0.0)
+    degree = evidence.problem.activation.degree
+    assert degree is not None
+    pull = -reduced.sample_weight * instant.loss_derivative * degree * projection ** (degree - 1)
+    towards = pull @ reduced.inputs - (pull * projection).sum(axis=1, keepdims=True) * snapshot.direction
+    towards = evidence.problem.weights.output_sign[:, None] * towards
+    products = reduced.center_products(towards) / np.linalg.norm(evidence.problem.centers, axis=1)
+    return np.asarray(products / unit)
+
+
+def good_event(evidence: Evidence) -> dict[str, float]:
+    """The four parts of the event of Lemma 4, each relative to its bound"""
+    mixture, problem = Mixture.of(evidence), evidence.problem
+    alpha, clusters, counts = mixture.alpha, mixture.clusters, np.bincount(problem.sample_cluster)
+    if not alpha:
+        return dict.fromkeys(("norms", "along_centers", "sums", "squares"), 0.0)
+    noise, count = problem.inputs - problem.centers[problem.sample_cluster], int(counts.max())
+    sums, squares = np.zeros((clusters, noise.shape[1])), np.zeros(clusters)
+    np.add.at(sums, problem.sample_cluster, noise)
+    np.add.at(squares, problem.sample_cluster, (noise**2).sum(axis=1))
+    across = np.abs(noise @ problem.centers.T).max() * math.sqrt(mixture.dimension)
+    return {
+        "norms": float(np.linalg.norm(noise, axis=1).max() / (_log_root(8, 16 * clusters * count) * alpha)),
+        "along_centers": float(across / (_log_root(2, 8 * clusters**2 * count) * alpha)),
+        "sums": float(np.linalg.norm(sums, axis=1).max() / (_log_root(2, 8 * clusters) * alpha * math.sqrt(count))),
+        "squares": float(squares.max() / (8 * math.log(16 * clusters / DELTA) * alpha**2 * count)),
+    }
+
+
+def _log_root(factor: float, count: float) -> float:
+    """sqrt(factor log(count/delta))"""
+    return math.sqrt(factor * math.log(count / DELTA))
+
+
 def premises(evidence: Evidence) -> Iterator[Premise]:
-    """Assumptions of Theorem 1: Assumptions 1 and 2, and what it asks of alpha, D and N"""
-    training = Training.of(evidence)
+    """Assumptions of Theorem 1: Assumptions 1 and 2, what it asks of alpha, D and N, and the good event of Lemma 4"""
+    training = Training.of_any_loss(evidence)
     scenario, mixture = evidence.scenario, training.mixture
     assert isinstance(scenario.data, Drawn)
     assert isinstance(scenario.init, Shape)
@@ -262,6 +333,9 @@ def premises(evidence: Evidence) -> Iterator[Premise]:
     yield Premise("D alpha^2 >= 0.95", mixture.dimension * alpha**2, 0.95, at_least=True)
     yield Premise("N alpha^2 >= 0.95", samples * alpha**2, 0.95, at_least=True)
     yield Premise("alpha^2 log N <= 1", alpha**2 * math.log(samples), 1.0)
+    yield Premise(
+        "the good event of Lemma 4: largest part, relative to its bound", max(good_event(evidence).values()), 1.0
+    )
 
 
 def _log_sum(values: Floats) -> Floats:

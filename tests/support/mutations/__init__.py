@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 import flowsim
+from flowsim.evaluate.claim import Claim
 from flowsim.observe import Setting
 from flowsim.papers import Evidence
 from flowsim.problem import reduce
@@ -23,12 +24,14 @@ from flowsim.problem import reduce
 @dataclass(frozen=True)
 class Mutation:
     """case: makes what the claim has the verdict `before` of; use functools.cache. doctored: the same, in which it has to
-    have the verdict `after`."""
+    have the verdict `after`. claimed: of a statement about everything, which no run can break, another statement in its
+    place."""
 
     case: Callable[[], Evidence]
     doctored: Callable[[Evidence], Evidence]
     before: str = "holds"
     after: str = "fails"
+    claimed: Callable[[Claim], Claim] = lambda claim: claim
 
     def __post_init__(self) -> None:
         assert self.before != self.after, "a mutation changes the verdict"

@@ -27,5 +27,5 @@ def test_on_its_doctored_case_the_verdict_of_a_claim_changes(paper):
     for name, mutation in import_module(f"support.mutations.{paper}").MUTATIONS.items():
         claim, case = CLAIMS[f"{paper}.{name}"], mutation.case()
         expected[name] = (mutation.before, mutation.after)
-        found[name] = (judged(claim, case).verdict, judged(claim, mutation.doctored(case)).verdict)
+        found[name] = (judged(claim, case).verdict, judged(mutation.claimed(claim), mutation.doctored(case)).verdict)
     assert found == expected
