@@ -58,7 +58,7 @@ def _facts(prepared: Any, expected: Any) -> dict[str, Any]:
         "seed": prepared.scenario.seeds[0],
         "samples": len(problem.targets),
         "test_samples": len(problem.test.targets) if problem.test is not None else 0,
-        "features": problem.inputs.shape[1],
+        "features": problem.features,
         "clusters": len(problem.centers),
         "neurons": neurons,
         "layers": [len(matrix) for matrix in problem.leaves] if problem.layered else [],

@@ -106,7 +106,7 @@ def _check(case: Case, layer: str | Layer, known: tuple[str, ...]) -> None:
 
 def _table(features: Features, samples: Samples) -> dict[str, Floats]:
     """x, y and, where known, cluster."""
-    x = samples.inputs
+    x = samples.stored
     first = features(x[:AT_A_TIME])
     found = np.empty((len(x), first.shape[1]))
     found[:AT_A_TIME] = first

@@ -101,7 +101,7 @@ class Evidence:
     @cached_property
     def test(self) -> Samples:
         """Fresh samples around the same centres."""
-        count = min(TEST_SAMPLES, max(TEST_NUMBERS // self.problem.inputs.shape[1], 1))
+        count = min(TEST_SAMPLES, max(TEST_NUMBERS // self.problem.features, 1))
         try:
             return fresh(self.scenario, self.problem.samples, count)
         except UsageError as error:

@@ -11,6 +11,7 @@ import xarray as xr
 from ..arrays import Floats
 from ..errors import UsageError
 from ..kinds.names import nearest
+from ..kinds.pixels import mean_norm
 from ..kinds.streams import stream
 from ..observe import Setting
 from ..problem import Problem
@@ -46,9 +47,10 @@ def features_group(scenario: Scenario, setting: Setting, weights: Snapshot, run:
     random, problem = stream(scenario.single_seed, "features"), setting.problem
     known, at = _layers(problem), ends(run)
     layers = wanted.layers or known
-    seen = problem.inputs[np.sort(random.permutation(len(problem.inputs))[: wanted.samples])]
-    size = float(np.linalg.norm(problem.inputs, axis=1).mean())
-    starts = random.standard_normal((wanted.starts, problem.inputs.shape[1]))
+    stored = problem.samples.stored
+    seen = stored[np.sort(random.permutation(len(stored))[: wanted.samples])]
+    size = mean_norm(stored)
+    starts = random.standard_normal((wanted.starts, problem.features))
     starts *= size / np.linalg.norm(starts, axis=1, keepdims=True)
     shape = (len(at), len(layers), wanted.units, wanted.starts)
     inputs, response = np.full((*shape, starts.shape[1]), np.nan), np.full(shape, np.nan)

@@ -31,7 +31,7 @@ class Placements:
     @classmethod
     def of(cls, scenario: Scenario, setting: Setting, snapshot: Snapshot) -> Placements | None:
         """Of the first layer at an instant; None of networks whose first layer has no filters."""
-        network, features = setting.problem.network, setting.problem.inputs.shape[1]
+        network, features = setting.problem.network, setting.problem.features
         if network is None or network.neurons is not None or len(network.leaves[0].shape) != 4:
             return None
         _, channels, *kernel = network.leaves[0].shape

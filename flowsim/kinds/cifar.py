@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import Integers
 from .image_set import ImageSet
-from .images import Bytes, Images, Part
+from .images import Images, Part
+from .pixels import Bytes
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32

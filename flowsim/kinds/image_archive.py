@@ -9,7 +9,8 @@ import numpy as np
 from ..arrays import Integers
 from .archives import UNREADABLE, npz_arrays
 from .files import first_line
-from .images import Bytes, Images, NoTestSet, Part
+from .images import Images, NoTestSet, Part
+from .pixels import Bytes
 
 #: part -> the arrays of images and labels.
 ARRAYS: dict[Part, tuple[str, str]] = {"train": ("images", "labels"), "test": ("test_images", "test_labels")}

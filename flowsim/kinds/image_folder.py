@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays import Integers
 from .files import first_line
-from .images import Bytes, Images
+from .images import Images
+from .pixels import Bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image

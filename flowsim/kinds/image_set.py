@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -18,11 +18,11 @@ from .clusters import Radius, norm_of
 from .data import DataSection, Test, broken_test
 from .drawing import Drawing
 from .images import Images, NoTestSet, Part, located
+from .pixels import UNMOVED, Bytes, Moves, Pixels, mean_norm, moments
 from .samples import Samples, Supervision
 from .section import Broken, Count, as_tuple
 from .split import check_kept, shares, split, subset
 from .streams import stream
-from .tables import means
 
 Class = Annotated[int, Field(ge=0)]
 Merged = Annotated[tuple[Class, ...], Field(min_length=1), as_tuple]
@@ -145,24 +145,24 @@ class ImageSet(DataSection):
             rows, cluster = rows[chosen], cluster[chosen]
         training, held_out = split(self.test, scenario, len(rows))
         check_kept(scenario, cluster, cluster[training])
-        inputs = images.floats(rows[training])
-        moves = Moves.of(self, inputs, images.shape)
+        pixels = images.taken(rows[training])
+        moves = self._moves(pixels, images.shape)
+        inputs = Pixels(pixels, moves)
         own, cluster_label = cluster[training], self._cluster_label(len(groups))
         if self.fine is not None:
             own, cluster_label = _with_coarse(own, cluster_label, self.fine, stream(scenario.single_seed, "data.fine"))
-        centers = means(inputs, own)
+        centers = inputs.means(own)
         samples = self._samples(inputs, own, centers, cluster_label)
         if self.augment is not None:
             changes = Augmentation(images.shape, self.augment.crop, self.augment.flip)
             samples = replace(samples, augmentation=changes)
         if len(held_out):
-            inputs, cluster = images.floats(rows[held_out]), cluster[held_out]
+            pixels, cluster = images.taken(rows[held_out]), cluster[held_out]
         elif self.test is not None and self.test.path is None:
-            inputs, cluster = self._tested(scenario, images, groups)
+            pixels, cluster = self._tested(scenario, images, groups)
         else:
             return samples
-        moves.apply(inputs)
-        return replace(samples, test=self._samples(inputs, cluster, centers, cluster_label))
+        return replace(samples, test=self._samples(Pixels(pixels, moves), cluster, centers, cluster_label))
 
     def _check(self, scenario: Drawing, label: Integers, groups: Groups) -> None:
         """Raise ScenarioError for classes that are not there, and for more positive clusters than there are."""
@@ -180,7 +180,7 @@ class ImageSet(DataSection):
         except NoTestSet as error:
             raise scenario.error(("data.test", str(error))) from None
 
-    def _tested(self, scenario: Drawing, training: Images, groups: Groups) -> tuple[Floats, Integers]:
+    def _tested(self, scenario: Drawing, training: Images, groups: Groups) -> tuple[Bytes, Integers]:
         """(pixels, clusters) of the test set."""
         assert self.test is not None
         images = self._read(scenario, "test")
@@ -193,7 +193,7 @@ class ImageSet(DataSection):
         if self.test.samples is not None:
             chosen = self._subset(scenario, cluster, ("data.test.samples", self.test.samples), len(groups))
             rows, cluster = rows[chosen], cluster[chosen]
-        return images.floats(rows), cluster
+        return images.taken(rows), cluster
 
     def _subset(
         self, scenario: Drawing, cluster: Integers, asked: tuple[str, int], clusters: int, balanced: bool = False
@@ -219,7 +219,24 @@ class ImageSet(DataSection):
         positive = clusters // 2 if self.positive is None else self.positive
         return np.where(np.arange(clusters) < positive, 1, -1)
 
-    def _samples(self, inputs: Floats, cluster: Integers, centers: Floats, cluster_label: Integers) -> Samples:
+    def _moves(self, pixels: Bytes, shape: tuple[int, int, int]) -> Moves:
+        """As the keys ask for, by the images (n, d) of this shape that are trained on."""
+        if self.center is None and self.scale is None and self.radius is None:
+            return UNMOVED
+        first, second = moments(pixels)
+        mean, deviation = np.zeros_like(first), np.ones_like(first)
+        if self.center is not None:
+            mean = _spread(first, shape, self.center)
+        if self.scale == "pixel" or self.scale == "channel":
+            variance = _spread(second, shape, self.scale) - _spread(first, shape, self.scale) ** 2
+            deviation = np.sqrt(np.maximum(variance, 0))
+            deviation[deviation < ROUNDING] = 1.0
+        moves = Moves(mean, deviation, self.scale == "image", 1.0)
+        if self.radius is None or (norm := mean_norm(Pixels(pixels, moves))) == 0:
+            return moves
+        return replace(moves, factor=norm_of(self.radius, len(first)) / norm)
+
+    def _samples(self, inputs: Pixels, cluster: Integers, centers: Floats, cluster_label: Integers) -> Samples:
         return Samples.supervised(
             self.supervision,
             inputs=inputs,
@@ -228,47 +245,6 @@ class ImageSet(DataSection):
             centers=centers,
             cluster_label=cluster_label,
         )
-
-
-@dataclass(frozen=True)
-class Moves:
-    """How pixels become features: mean (d,) is subtracted, then divided by deviation (d,) and, where `by_norm`, by the
-    norm of each image, and in the end multiplied by factor."""
-
-    mean: Floats
-    deviation: Floats
-    by_norm: bool
-    factor: float
-
-    @classmethod
-    def of(cls, data: ImageSet, pixels: Floats, shape: tuple[int, int, int]) -> Moves:
-        """As the keys ask for, by the images that are trained on, (n, d) of this shape, which are moved in place."""
-        first, second = pixels.mean(axis=0), np.einsum("id,id->d", pixels, pixels) / len(pixels)
-        mean, deviation = np.zeros_like(first), np.ones_like(first)
-        if data.center is not None:
-            mean = _spread(first, shape, data.center)
-        if data.scale == "pixel" or data.scale == "channel":
-            variance = _spread(second, shape, data.scale) - _spread(first, shape, data.scale) ** 2
-            deviation = np.sqrt(np.maximum(variance, 0))
-            deviation[deviation < ROUNDING] = 1.0
-        moves = cls(mean, deviation, data.scale == "image", 1.0)
-        moves.apply(pixels)
-        norm = _norms(pixels).mean()
-        if data.radius is None or norm == 0:
-            return moves
-        moves = replace(moves, factor=norm_of(data.radius, len(first)) / norm)
-        pixels *= moves.factor
-        return moves
-
-    def apply(self, pixels: Floats) -> None:
-        """Move these images in place."""
-        pixels -= self.mean
-        pixels /= self.deviation
-        if self.by_norm:
-            norms = _norms(pixels)
-            norms[norms == 0] = 1.0
-            pixels /= norms[:, None]
-        pixels *= self.factor
 
 
 def _with_coarse(
@@ -286,11 +262,6 @@ def _with_coarse(
         if len(moved):
             found[moved], labels = len(labels), np.append(labels, sign)
     return found, labels
-
-
-def _norms(pixels: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("id,id->i", pixels, pixels))
-    return norms
 
 
 def _spread(values: Floats, shape: tuple[int, int, int], over: Literal["pixel", "channel"]) -> Floats:

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..arrays import Floats, Integers
+from ..arrays import Integers
 from ..gate import fits
+from .pixels import Bytes
 
 #: The environment variable that names the folder in which those of data sets are looked for.
 VARIABLE = "FLOWSIM_DATA"
 
-Bytes = NDArray[np.uint8]
 #: Training set or test set.
 Part = Literal["train", "test"]
 
@@ -39,12 +36,10 @@ class Images:
     def features(self) -> int:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
-    def floats(self, rows: Integers) -> Floats:
-        """(m, features): from 0 to 1. Raises ValueError where they would not fit into memory, before anything is read."""
-        fits(8 * len(rows) * self.features, f"{len(rows)} images of {self.features} numbers in float64")
-        found = self.take(rows).astype(float)
-        found /= 255
-        return found
+    def taken(self, rows: Integers) -> Bytes:
+        """(m, features). Raises ValueError where they would not fit into memory, before anything is read."""
+        fits(len(rows) * self.features, f"{len(rows)} images of {self.features} bytes")
+        return self.take(rows)
 
 
 def located(name: str, folder: Path, what: str) -> Path:

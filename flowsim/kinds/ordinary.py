@@ -128,7 +128,7 @@ class TreeSection(NetworkSection):
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
         from .trees import arrays_of  # with JAX, which other networks do without
 
-        init, features = scenario.init, samples.inputs.shape[1]
+        init, features = scenario.init, samples.features
         sizes = features, _outputs(scenario.loss.formulas, samples)
         if wrong := list(self.misfits(*sizes)):
             raise scenario.error(*wrong)

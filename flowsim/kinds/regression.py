@@ -66,7 +66,7 @@ def with_targets(inputs: Floats, targets: Floats, centers: Floats | None = None)
     if centers is None:
         centers = np.zeros((0, inputs.shape[1]))
     return Samples(
-        inputs=inputs,
+        stored=inputs,
         targets=targets,
         sample_cluster=np.full(len(inputs), -1),
         centers=centers,

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ..arrays import Booleans, Floats, Integers
 from .augmentation import Augmentation
+from .pixels import Pixels, Stored
 
 Supervision = Annotated[
     Literal["class", "cluster"],
@@ -22,9 +23,9 @@ Arrays = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Samples:
-    """inputs (n, d), targets (n,): what is trained on; sample_cluster (n,) with -1 where unknown, centers (K, d) with
-    K = 0 where unknown, cluster_label (K,) +1/-1 (0 where a cluster has no majority). label (n,): +1/-1 or a real target,
-    label noise included, whatever the supervision. clean_targets (n,): the targets without label noise.
+    """stored (n, d), targets (n,): inputs and targets; sample_cluster (n,) with -1 where unknown, centers
+    (K, d) with K = 0 where unknown, cluster_label (K,) +1/-1 (0 where a cluster has no majority). label (n,): +1/-1 or a
+    real target, label noise included, whatever the supervision. clean_targets (n,): the targets without label noise.
 
     Of sparse coding: code (n, K), x = code @ centers + noise, and label_weight (K,), with which the label is the sign of
     code @ label_weight. None elsewhere.
@@ -32,7 +33,7 @@ class Samples:
     augmentation: how images change at random before a gradient of descent sees them; None where they do not. test: samples
     that are not trained on, with the centres of those that are; None where there are none."""
 
-    inputs: Floats
+    stored: Stored
     targets: Floats
     sample_cluster: Integers
     centers: Floats
@@ -49,7 +50,7 @@ class Samples:
         cls,
         supervision: Supervision,
         *,
-        inputs: Floats,
+        inputs: Stored,
         label: Floats,
         sample_cluster: Integers,
         centers: Floats,
@@ -61,6 +62,16 @@ class Samples:
         targets = label if by_class else sample_cluster.astype(float)
         clean = clean_label if by_class and clean_label is not None else targets
         return cls(inputs, targets, sample_cluster, centers, cluster_label, label, clean)
+
+    @property
+    def inputs(self) -> Floats:
+        """(n, d): all of them as an array, which of images is made anew whenever it is asked for"""
+        return self.stored[:] if isinstance(self.stored, Pixels) else self.stored
+
+    @property
+    def features(self) -> int:
+        """d"""
+        return self.stored.shape[1]
 
     @property
     def flipped(self) -> Booleans:

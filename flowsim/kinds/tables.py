@@ -118,7 +118,7 @@ def held_out_problems(
         return
     if arrays["y"].shape[1:] != samples.targets.shape[1:]:
         yield f"y has shape {arrays['y'].shape}, the training targets {samples.targets.shape}"
-    count, features = len(arrays["x"]), samples.inputs.shape[1]
+    count, features = len(arrays["x"]), samples.features
     if arrays["x"].shape[1] != features:
         yield f"x has {arrays['x'].shape[1]} features, the training data have {features}"
     if cluster is None or not len(samples.centers):

@@ -159,7 +159,7 @@ def outputs_at(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray
 def _outputs_in_parts(network: Network, arrays: Sequence[Any], seen: Any) -> np.ndarray:
     most = at_a_time(network)
     if len(seen) <= most:
-        return np.asarray(_outputs(network, arrays, seen))
+        return np.asarray(_outputs(network, arrays, seen[:]))
     found = []
     for begin in range(0, len(seen), most):
         # the last part has samples of the one before, too, so that all are of one size and code is compiled once

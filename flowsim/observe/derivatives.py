@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..kinds.losses import Loss
+from ..kinds.pixels import Stored, slices
 
 #: Any tree of arrays, as JAX knows trees.
 Tree = Any
@@ -22,26 +23,28 @@ class Derivatives:
     over samples of weight (n,) times loss; a regulariser is no part of it.
 
     inputs (n, …); targets (n,), or (k, n) for the square loss of k outputs. Everything is in float64. At a kink,
-    derivatives are those that the function has there for JAX.
+    derivatives are those that the function has there for JAX. most: samples that are gone through at a time; all unless
+    given.
     """
 
     function: Callable[[Tree, Any], Any]
     loss: Loss
-    inputs: Floats
+    inputs: Stored
     targets: Floats
     weight: Floats
+    most: int | None = None
 
     def gradient(self, params: Tree) -> Floats:
         """(p,): of the training loss, over all entries of all leaves in the order of the tree"""
-        return self._call("gradient", params, self._data)
+        return self._summed("gradient", params)
 
     def hessian_product(self, params: Tree, vector: Floats) -> Floats:
         """(p,): the Hessian of the training loss times a vector (p,)"""
-        return self._call("hessian_product", params, vector, self._data)
+        return self._summed("hessian_product", params, vector)
 
     def hessian(self, params: Tree) -> Floats:
         """(p, p): of the training loss, for few parameters"""
-        return self._call("hessian", params, self._data)
+        return self._summed("hessian", params)
 
     def tangent_kernel(self, params: Tree, inputs: Floats) -> Floats:
         """(k n, k n): products of the outputs' gradients in all parameters, the n samples of the first output first.
@@ -50,9 +53,14 @@ class Derivatives:
         """
         return self._call("tangent_kernel", params, inputs)
 
-    @property
-    def _data(self) -> tuple[Floats, Floats, Floats]:
-        return self.inputs, self.targets, self.weight
+    def _summed(self, name: str, *arguments: Any) -> Floats:
+        """Over all samples, a part of them after the other."""
+        count = len(self.weight)
+        found = [self._call(name, *arguments, self._data(rows)) for rows in slices(count, self.most or count)]
+        return np.sum(found, axis=0)
+
+    def _data(self, rows: slice) -> tuple[Floats, Floats, Floats]:
+        return self.inputs[rows], self.targets[..., rows], self.weight[rows]
 
     def _call(self, name: str, *arguments: Any) -> Floats:
         import jax

@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..errors import UsageError
 from ..kinds.network import Network
+from ..kinds.pixels import Stored
 from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..problem import Problem, Reduced
@@ -86,11 +87,12 @@ class Setting:
     @cached_property
     def derivatives(self) -> Derivatives:
         """Of a network that :func:`flowsim.observe.conditions.is_differentiable` admits"""
-        from ..solve.function import network_of  # with JAX, which other observables do without
+        from ..kinds.trees import at_a_time  # with JAX, which other observables do without
+        from ..solve.function import network_of
 
-        problem = self.problem
-        function = network_of(problem).of_features
-        return Derivatives(function, problem.loss, problem.inputs, problem.targets.T, problem.sample_weight)
+        problem, network = self.problem, network_of(self.problem)
+        data = problem.samples.stored, problem.targets.T, problem.sample_weight
+        return Derivatives(network.of_features, problem.loss, *data, at_a_time(network))
 
     @cached_property
     def kernel_samples(self) -> Integers:
@@ -122,7 +124,7 @@ class Setting:
         rows = min(len(self.reduced.targets), BLOCK)
         largest = max(neurons * max(rows, coordinates, len(self.problem.centers)), len(self.problem.targets))
         if (test := self.problem.test) is not None:
-            rows, features = min(len(test.targets), BLOCK), test.inputs.shape[1]
+            rows, features = min(len(test.targets), BLOCK), test.features
             largest = max(largest, neurons * max(rows, features), len(test.targets))
         return max(BATCH_BYTES // (8 * largest), 1)
 
@@ -206,10 +208,11 @@ class Instant:
         problem, reduced, snapshot = self.setting.problem, self.setting.reduced, self.snapshot
         outputs = np.empty((*snapshot.log_norm.shape[:-1], problem.outputs, len(reduced.targets)))
         if (network := problem.network) is not None:
-            outputs = self._of_network(network, snapshot.arrays(network), reduced.inputs)
+            outputs = self._of_network(network, snapshot.arrays(network), reduced.stored)
         counts = self.setting.cluster_counts
         active = np.zeros((*snapshot.log_norm.shape, len(counts)))
-        for begin in range(0, len(reduced.targets), BLOCK):
+        seen = len(reduced.targets) if problem.has_neurons else 0
+        for begin in range(0, seen, BLOCK):
             rows = slice(begin, begin + BLOCK)
             projection = reduced.projections(snapshot.direction, rows)
             if snapshot.sliding is not None:  # exactly 0, but for rounding
@@ -240,7 +243,7 @@ class Instant:
         outputs = representable(outputs, self._log_scale[..., None])
         return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
 
-    def _of_network(self, network: Network, arrays: Sequence[Floats], seen: Floats) -> Floats:
+    def _of_network(self, network: Network, arrays: Sequence[Floats], seen: Stored) -> Floats:
         """(…, k, n): outputs of an ordinary network"""
         from ..kinds.trees import outputs_at  # with JAX, which other networks do without
 
@@ -273,13 +276,13 @@ class Instant:
     @cached_property
     def test_outputs(self) -> Floats:
         """(…, n), or (…, k, n): on the held-out samples, which also see what neurons have outside the span of the data"""
-        outputs = self.outputs_at(self._test.inputs)
+        outputs = self.outputs_at(self._test.stored)
         return outputs if self.setting.problem.loss.several else outputs[..., 0, :]
 
-    def outputs_at(self, inputs: Floats) -> Floats:
+    def outputs_at(self, inputs: Stored) -> Floats:
         """(…, k, n): outputs at inputs (n, d)"""
         if (network := self.setting.problem.network) is not None:
-            return self._of_network(network, self.arrays, network.seen(inputs))
+            return self._of_network(network, self.arrays, network.seen(inputs[:]) if network.neurons else inputs)
         direction, bias = self._lifted
         outputs = np.empty((*direction.shape[:-2], self.setting.problem.outputs, len(inputs)))
         for begin in range(0, len(inputs), BLOCK):
@@ -296,7 +299,7 @@ class Instant:
     def tangent_kernel(self) -> Floats:
         """(…, k n, k n): on `setting.kernel_samples`, all samples of the first output first"""
         setting = self.setting
-        inputs = setting.problem.inputs[setting.kernel_samples]
+        inputs = setting.problem.samples.stored[setting.kernel_samples]
         return self.singly(lambda single: setting.derivatives.tangent_kernel(single.arrays, inputs))
 
     @property

@@ -176,7 +176,7 @@ def _sizes(setting: Setting, chosen: Iterable[Observable]) -> dict[str, int]:
 
 def _check_probes(scenario: Scenario, setting: Setting) -> None:
     """Raise ScenarioError where probes have not as many features as the samples."""
-    features, observe = setting.problem.inputs.shape[1], scenario.observe
+    features, observe = setting.problem.features, scenario.observe
     wrong = [
         (f"observe.probes[{index}]", f"has {len(probe)} entries; the samples have {features} features")
         for index, probe in enumerate(observe.probes or ())

@@ -100,7 +100,7 @@ def _smallest_change(evidence: Evidence) -> float:
 def _norms(evidence: Evidence) -> Floats:
     """|w_j(0)| / (omega sqrt(d))"""
     problem = _xor(evidence)
-    return np.linalg.norm(problem.hidden, axis=1) / (_deviation(evidence) * math.sqrt(problem.inputs.shape[1]))
+    return np.linalg.norm(problem.hidden, axis=1) / (_deviation(evidence) * math.sqrt(problem.features))
 
 
 def _correlated(evidence: Evidence) -> float:
@@ -155,7 +155,7 @@ def _first_cosine(evidence: Evidence) -> float:
     problem, _ = _captured(evidence)
     norm = np.linalg.norm(problem.hidden_direction, axis=1, keepdims=True)
     cosine = problem.hidden_direction @ unit_centers(problem).T / norm
-    return float(np.median(_cosines(evidence, cosine))) * math.sqrt(problem.inputs.shape[1])
+    return float(np.median(_cosines(evidence, cosine))) * math.sqrt(problem.features)
 
 
 def _premises(evidence: Evidence) -> Iterator[Premise]:
@@ -188,7 +188,7 @@ def _same_training(evidence: Evidence) -> Iterator[Premise]:
 
 def _sizes(evidence: Evidence) -> Iterator[Premise]:
     """Assumptions (A1) to (A7), with the least constant C > 1 that (A7), 1/(2 sqrt(C)) <= step <= 1/sqrt(C), allows"""
-    (samples, dimension), neurons = evidence.problem.inputs.shape, len(evidence.problem.output)
+    (samples, dimension), neurons = evidence.problem.samples.stored.shape, len(evidence.problem.output)
     step = evidence.step
     constant = 1.0 if step is None else max(1.0, 1 / (4 * step**2))
     inputs = max(math.log(samples / DELTA) ** 2, math.log(neurons / DELTA))

@@ -27,7 +27,7 @@ def draw(scenario: Scenario, samples: Samples, handed: Handed | None) -> Weights
         return Weights.of_network(handed.network, handed.start(seed))
     assert isinstance(init, Shape), "rules refuse other starts"
     neurons = model.neurons
-    shape = init.rows(stream(seed, "initialisation"), (neurons, samples.inputs.shape[1] + model.bias))
+    shape = init.rows(stream(seed, "initialisation"), (neurons, samples.features + model.bias))
     sign = _signs(scenario, init, samples)
     shape = init.moved(shape, sign, samples, scenario)
     twin = _twins(scenario, init, samples)
@@ -57,7 +57,7 @@ def _given(scenario: Scenario, samples: Samples, network: Network | None) -> Wei
             weights = read_weights(files["init.path"])
         else:
             raise scenario.error(("init.path", UNNAMED["init"]))
-        return weights.fitted(scenario.model, network, samples.inputs.shape[1], outputs)
+        return weights.fitted(scenario.model, network, samples.features, outputs)
     except ValueError as error:
         where = ("", "Weights") if in_memory else ("init.path", scenario.error(("init.path", "")).issues[0].place)
         raise ScenarioError([Issue(where[0], line, where[1]) for line in str(error).splitlines()]) from None

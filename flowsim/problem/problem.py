@@ -42,7 +42,7 @@ class Problem:
     network: Network | None = None  # an ordinary one; of two layers of neurons None
 
     def __repr__(self) -> str:
-        samples, features = self.inputs.shape
+        samples, features = self.samples.stored.shape
         if self.network is not None and not self.has_neurons:
             entries = sum(leaf.size for leaf in self.network.leaves)
             return f"Problem: {samples} samples, {features} features, {self.network.name} of {entries} weights"
@@ -53,8 +53,13 @@ class Problem:
 
     @property
     def inputs(self) -> Floats:
-        """(n, d)"""
+        """(n, d), as an array; of images made anew whenever it is asked for"""
         return self.samples.inputs
+
+    @property
+    def features(self) -> int:
+        """d"""
+        return self.samples.features
 
     @property
     def targets(self) -> Floats:
@@ -95,7 +100,7 @@ class Problem:
     @property
     def hidden_direction(self) -> Floats:
         """(m, d): w_j(0) divided by exp(hidden_log_norm)"""
-        return self.weights.direction[:, : self.inputs.shape[1]]
+        return self.weights.direction[:, : self.features]
 
     @property
     def hidden_bias_direction(self) -> Floats:
@@ -216,7 +221,7 @@ def build(
     test = held_out(scenario, samples, known)
     if test is not samples.test:
         samples = replace(samples, test=test)
-    check_room(scenario, samples.inputs.shape[1])
+    check_room(scenario, samples)
     model, loss = scenario.model, scenario.loss.formulas
     handed = model.network(scenario, samples) if model.ordinary else None
     if samples.targets.ndim == 2:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from ..arrays import Floats, Integers
+from ..kinds.pixels import Pixels, Stored, parts
 from ..threads import blas_threads
 from .problem import Problem
 
@@ -24,13 +25,13 @@ COMPARED = 64
 class Reduced:
     """What the engine integrates. r is the number of coordinates of a neuron, its bias included.
 
-    inputs (n', r); targets, sample_weight (n',); representative (n,): the row of `inputs` that stands for each sample;
-    direction (m, r): initial unit directions; center (K, r) and outside_center (m, K): <w_j, mu_k> is
+    stored (n', r): the inputs; targets, sample_weight (n',); representative (n,): the row of `stored` that stands for each
+    sample; direction (m, r): initial unit directions; center (K, r) and outside_center (m, K): <w_j, mu_k> is
     ``w @ center.T`` plus the last coordinate of w_j times outside_center (zeros where nothing was projected).
     """
 
     problem: Problem
-    inputs: Floats
+    stored: Stored
     targets: Floats
     sample_weight: Floats
     representative: Integers
@@ -39,6 +40,11 @@ class Reduced:
     outside_center: Floats
     basis: Floats | None  # (d, rank) or None where the features themselves are the coordinates
     outside: Floats | None  # (m, d): the vectors e_j
+
+    @property
+    def inputs(self) -> Floats:
+        """(n', r), as an array; of images whose network has no neurons made anew whenever it is asked for"""
+        return self.stored[:] if isinstance(self.stored, Pixels) else self.stored
 
     @property
     def projected(self) -> bool:
@@ -52,8 +58,9 @@ class Reduced:
     @property
     def operations(self) -> int:
         """Floating-point operations of the matrix products of a field evaluation."""
-        leaves = 6 * len(self.inputs) * sum(leaf.size for leaf in self.problem.leaves)
-        return 4 * self.inputs.size * len(self.direction) + leaves
+        samples, coordinates = self.stored.shape
+        leaves = 6 * samples * sum(leaf.size for leaf in self.problem.leaves)
+        return 4 * samples * coordinates * len(self.direction) + leaves
 
     def lift(self, direction: Floats) -> tuple[Floats, Floats]:
         """(…, m, r) coordinates -> weights (…, m, d) and bias entries (…, m) in the same normalisation."""
@@ -96,7 +103,7 @@ class Reduced:
 
     def projections(self, direction: Floats, rows: slice) -> Floats:
         """(…, m, rows): products of the neurons with these coordinates (…, m, r) with some of the inputs."""
-        return direction @ self.inputs[rows].T
+        return direction @ self.stored[rows].T
 
     @property
     def _rank(self) -> int:
@@ -108,29 +115,21 @@ def reduce(problem: Problem, *, project: bool = True, merge: bool = True, siblin
 
     sibling: the same reduction of another problem; where it has the very same samples, what was found out is taken over.
     """
-    samples, features = problem.inputs.shape
+    samples, features = problem.samples.stored.shape
     # as a flow of it will, so that wherever that rounds alike the reduction does
     with blas_threads(4 * samples * min(samples, features) * len(problem.hidden_direction)):
         return _reduced(problem, project, merge, sibling)
 
 
 def _reduced(problem: Problem, project: bool, merge: bool, sibling: Reduced | None) -> Reduced:
-    inputs, targets, weight = problem.inputs, problem.targets, problem.sample_weight
     known = sibling if sibling is not None and sibling.problem.samples is problem.samples else None
-    if known is not None:
-        representative = known.representative
-    else:
-        vectors = targets.ndim > 1
-        alone = np.arange(len(targets), dtype=np.int64)
-        representative = _equal_samples(inputs, targets) if merge and not vectors else alone
-    _, first = np.unique(representative, return_index=True)
-    if len(first) < len(targets):
-        weight = np.bincount(representative, weights=weight).astype(float)
-        inputs, targets = inputs[first], targets[first]
+    stored, targets, weight, representative = _merged(problem, merge, known)
     direction, centers = problem.hidden_direction, problem.centers
-    outside = None
     outside_center = np.zeros((len(direction), len(centers)))
-    basis = known.basis if known is not None else _span(inputs) if project else None
+    if isinstance(stored, Pixels):  # there are no neurons
+        return Reduced(problem, stored, targets, weight, representative, direction, centers, outside_center, None, None)
+    inputs, outside = stored, None
+    basis = known.basis if known is not None else _span(stored) if project else None
     if basis is not None:
         inside = direction @ basis
         remainder = direction - inside @ basis.T
@@ -144,14 +143,33 @@ def _reduced(problem: Problem, project: bool, merge: bool, sibling: Reduced | No
     if basis is not None:
         columns.append((np.zeros((len(inputs), 1)), np.zeros((len(centers), 1)), length))
     if len(columns) > 1:
-        inputs, centers, direction = (np.concatenate(parts, axis=1) for parts in zip(*columns, strict=True))
+        inputs, centers, direction = (np.concatenate(each, axis=1) for each in zip(*columns, strict=True))
     return Reduced(problem, inputs, targets, weight, representative, direction, centers, outside_center, basis, outside)
 
 
-def _equal_samples(inputs: Floats, targets: Floats) -> Integers:
+def _merged(problem: Problem, merge: bool, known: Reduced | None) -> tuple[Stored, Floats, Floats, Integers]:
+    """(inputs, targets, weight, representative) of the samples that differ. Neurons see their inputs as an array."""
+    samples, targets, weight = problem.samples, problem.targets, problem.sample_weight
+    stored = samples.inputs if problem.has_neurons else samples.stored
+    if known is not None:
+        representative = known.representative
+    else:
+        vectors = targets.ndim > 1
+        alone = np.arange(len(targets), dtype=np.int64)
+        representative = _equal_samples(stored, targets) if merge and not vectors else alone
+    _, first = np.unique(representative, return_index=True)
+    if len(first) == len(targets):
+        return stored, targets, weight, representative
+    weight = np.bincount(representative, weights=weight).astype(float)
+    few = stored.only(first) if isinstance(stored, Pixels) else stored[first]
+    return few, targets[first], weight, representative
+
+
+def _equal_samples(inputs: Stored, targets: Floats) -> Integers:
     """(n,): the group of every sample with those that equal it in input and target, counted by their first samples."""
     # samples that differ in target or first feature are told apart by these; only the others are compared whole
-    _, first, group = np.unique(inputs[:, 0] + 1j * targets, return_index=True, return_inverse=True)
+    feature = np.concatenate([inputs[rows][:, 0] for rows in parts(inputs)])
+    _, first, group = np.unique(feature + 1j * targets, return_index=True, return_inverse=True)
     leader = first[group]
     leading: dict[bytes, int] = {}
     later = np.flatnonzero(leader != np.arange(len(leader)))

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from ..gate import limit, size
 from ..kinds.networks import NetworkSection
+from ..kinds.pixels import Pixels
+from ..kinds.samples import Samples
 from ..scenario import Scenario
 from ..scenario.source import path_of
 
@@ -16,17 +18,19 @@ ATTACKED = 4
 
 
 class Need(NamedTuple):
-    """What the value of a key takes: entries of arrays of floats, which grow with it."""
+    """What the value of a key takes: entries of arrays of floats, which grow with it. value: where the scenario leaves it
+    out."""
 
     key: str
     entries: float
+    value: int | None = None
 
 
-def check_room(scenario: Scenario, features: int | None = None) -> None:
-    """Raise ScenarioError with the keys that ask for more than there is. features: of the samples, once these are known;
-    before, those that data to be drawn are to have."""
+def check_room(scenario: Scenario, samples: Samples | None = None) -> None:
+    """Raise ScenarioError with the keys that ask for more than there is. samples: once these are known; before, it goes by
+    what data to be drawn are to have."""
     most = limit("memory")
-    found = [*_needs(scenario, features)]
+    found = [*_needs(scenario, samples)]
     alone = [need for need in found if 8 * need.entries > most]
     if not alone and 8 * sum(need.entries for need in found) > most:
         alone = [max(found, key=lambda need: need.entries)]
@@ -34,11 +38,13 @@ def check_room(scenario: Scenario, features: int | None = None) -> None:
         raise scenario.error(*((need.key, _told(scenario, need, most)) for need in alone))
 
 
-def _needs(scenario: Scenario, known: int | None) -> Iterator[Need]:
+def _needs(scenario: Scenario, known: Samples | None) -> Iterator[Need]:
     data = scenario.data
     if known is None:
         yield from (Need(key, float(entries)) for key, entries in data.entries().items())
-    features = known or getattr(data, "dimension", None)
+    elif isinstance(known.stored, Pixels) and not _in_batches(scenario):
+        yield Need("data.samples", float(len(known.stored)) * known.features, len(known.stored))
+    features = getattr(data, "dimension", None) if known is None else known.features
     if features is None:
         return
     if scenario.model.has_neurons:
@@ -55,11 +61,17 @@ def _needs(scenario: Scenario, known: int | None) -> Iterator[Need]:
         yield Need("observe.grid", math.prod(float(axis.count) for axis in scenario.observe.grid) * features)
 
 
+def _in_batches(scenario: Scenario) -> bool:
+    """Whether training sees images a batch at a time, never all of them at once."""
+    return not scenario.model.has_neurons and all(flow.batch for _, flow in scenario.flows())
+
+
 def _told(scenario: Scenario, need: Need, most: float) -> str:
     """What is needed, what there is, and which value would fit."""
     value: Any = scenario.to_dict()
     for part in path_of(need.key):
         value = value.get(part) if isinstance(value, dict) else None
+    value = need.value if value is None else value
     fits = math.floor(value * most / (8 * need.entries)) if isinstance(value, int) else 0
     advice = f"; at most about {fits} fits" if fits else ""
     return f"needs {size(8 * need.entries)}, and {size(most)} of memory is available{advice}"

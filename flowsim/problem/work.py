@@ -48,7 +48,7 @@ class Work:
 
     @classmethod
     def of(cls, reduced: Reduced) -> Work:
-        problem, (samples, features) = reduced.problem, reduced.inputs.shape
+        problem, (samples, features) = reduced.problem, reduced.stored.shape
         neurons, network = len(reduced.direction), problem.network
         operations, first, span = float(reduced.operations), 2.0 * neurons * features, min(neurons, features)
         if network is not None and not problem.has_neurons:

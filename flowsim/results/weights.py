@@ -21,7 +21,7 @@ def weights_of(setting: Setting, trajectory: xr.Dataset) -> Snapshot:
     index, leaves = snapshot_index(trajectory), leaves_of(trajectory)
     if not problem.has_neurons:
         none = np.zeros((len(index), 0))
-        features = np.zeros((*none.shape, problem.inputs.shape[1]))
+        features = np.zeros((*none.shape, problem.features))
         return Snapshot(trajectory["snapshot"].values, features, none, none, none, leaves=leaves)
     start = problem.weights
     shape = (len(index), len(start.output_log))

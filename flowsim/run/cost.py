@@ -58,10 +58,11 @@ def flow_times(scenario: Scenario, work: Work) -> Iterator[Part]:
 
 def data_bytes(problem: Problem, reduced: Reduced) -> int:
     """Of the samples, those that are held out included."""
-    arrays = [problem.inputs, *([reduced.inputs] if reduced.inputs is not problem.inputs else [])]
+    samples = problem.samples
+    held = [samples.stored, *([reduced.stored] if reduced.stored is not samples.stored else [])]
     if problem.test is not None:
-        arrays.append(problem.test.inputs)
-    return sum(array.nbytes for array in arrays)
+        held.append(problem.test.stored)
+    return sum(stored.nbytes for stored in held)
 
 
 def check_cost(scenario: Scenario, reduced: Reduced, kept: int) -> None:

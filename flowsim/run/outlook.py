@@ -64,7 +64,7 @@ def integrators(prepared: Prepared) -> Iterator[Integrator]:
 def _speed(prepared: Prepared) -> float:
     """Operations in a second of a network with neurons: its two matrix products are tried, with as many samples as is
     quick."""
-    inputs, direction = prepared.reduced.inputs, prepared.reduced.direction
+    inputs, direction = prepared.reduced.stored, prepared.reduced.direction
     rows = max(min(len(inputs), MEASURED // (4 * direction.size)), 1)
     few, found = inputs[:rows], np.inf
     with blas_threads(prepared.reduced.operations):

@@ -43,7 +43,7 @@ def _solved(
     Neurons of the same direction may share their strength as they like, so solutions are not isolated; steps in a trust
     region without scaling lead to the nearest.
     """
-    problem, width = reduced.problem, reduced.inputs.shape[1]
+    problem, width = reduced.problem, reduced.stored.shape[1]
     neurons, trained = int(lives.sum()), problem.trained_output
     split = neurons * width + (neurons if trained else 0)
     scale = float(np.abs(multiplier).max())

@@ -124,7 +124,7 @@ def test_of(scenario: Scenario, problem: Problem, count: int) -> Test:
         samples, origin = fresh(scenario, problem.samples, count), "fresh"
     else:
         samples, origin = problem.samples, "training"
-    chosen = np.arange(count) if origin == "fresh" else np.sort(random.permutation(len(samples.inputs))[:count])
+    chosen = np.arange(count) if origin == "fresh" else np.sort(random.permutation(len(samples.targets))[:count])
     by_class = _by_class(problem)
     goals = []
     if not by_class:
@@ -134,10 +134,10 @@ def test_of(scenario: Scenario, problem: Problem, count: int) -> Test:
         label, cluster = _told(training, by_class)
         for one in np.unique(label) if by_class else (-1.0, 1.0):
             own = random.permutation(np.flatnonzero(label == one))[:AIMED_AT]
-            goals.append((training.inputs[own], label[own], cluster[own]))
+            goals.append((training.stored[own], label[own], cluster[own]))
     points, goal_label, goal_cluster = (np.concatenate(parts) for parts in zip(*goals, strict=True))
     label, cluster = _told(samples, by_class)
-    return Test(samples.inputs[chosen], label[chosen], cluster[chosen], points, goal_label, goal_cluster, origin)
+    return Test(samples.stored[chosen], label[chosen], cluster[chosen], points, goal_label, goal_cluster, origin)
 
 
 def _by_class(problem: Problem) -> bool:

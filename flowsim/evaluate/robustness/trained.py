@@ -26,7 +26,7 @@ def ordinary_of(setting: Setting, snapshot: Snapshot) -> Ordinary:
     """The network at a single instant, a function of a tree of arrays."""
     problem = setting.problem
     assert problem.network is not None, "the network is one of two layers of neurons; see network_of"
-    return Ordinary(problem.network, arrays(setting.reduced, snapshot), problem.inputs.shape[1])
+    return Ordinary(problem.network, arrays(setting.reduced, snapshot), problem.features)
 
 
 def by_label(problem: Problem) -> bool:

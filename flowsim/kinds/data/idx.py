@@ -14,7 +14,8 @@ from ...arrays import Integers
 from ...gate import fits
 from ..files import first_line
 from ..image_set import ImageSet
-from ..images import Bytes, Images, NoTestSet, Part
+from ..images import Images, NoTestSet, Part
+from ..pixels import Bytes
 from ..section import refuse
 from . import DATA
 

@@ -114,7 +114,7 @@ def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) 
         noise *= deviation
         inputs += noise
     return Samples(
-        inputs=inputs,
+        stored=inputs,
         targets=label,
         sample_cluster=np.full(data.samples, -1),
         centers=centers,

@@ -89,7 +89,7 @@ def sure_winners(setting: Setting) -> Integers:
     spare = math.log(neurons) / math.log(features) - 1  # m = d^(1 + c_0)
     high, gap = 2 + 2 * (1 - GAMMA) * spare, GAMMA * spare
     size = np.exp(problem.weights.log_norm)
-    deviation = math.sqrt((size**2).mean() / problem.inputs.shape[1])
+    deviation = math.sqrt((size**2).mean() / problem.features)
     level = size[:, None] * reduced.center_products(reduced.direction) / (deviation * math.sqrt(math.log(features)))
     order = np.argsort(np.abs(level), axis=1)
     rows = np.arange(neurons)

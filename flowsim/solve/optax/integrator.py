@@ -12,12 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from scipy.special import logsumexp
 
 from ...arrays import Floats, Integers
 from ...kinds.losses import Loss
 from ...kinds.network import Network
 from ...kinds.streams import stream
-from ...kinds.trees import in_float64
+from ...kinds.trees import at_a_time, in_float64, outputs_at
 from ...problem import Reduced, fresh
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
@@ -65,8 +66,8 @@ class Carry(NamedTuple):
 
 
 class Data(NamedTuple):
-    """inputs (n, r), targets (n,) or (k, n), of which batches alone need but one; weight (n,); feature (r,): 1 for what an
-    attacker may move, 0 for a bias's.
+    """inputs (n, r), targets (n,) or (k, n), of which whoever sees batches alone needs but one; weight (n,); feature (r,):
+    1 for what an attacker may move, 0 for a bias's.
     keys: what changes at random is drawn from."""
 
     inputs: jax.Array
@@ -78,7 +79,8 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """The iterations, hashable so that compiled code is shared. log_goal: log of the loss that ends them."""
+    """The iterations, hashable so that compiled code is shared. log_goal: log of the loss that ends them. looks: whether
+    that of all samples is looked at here once an epoch of batches."""
 
     network: Network
     loss: Loss
@@ -87,6 +89,7 @@ class Steps:
     attacker: Attacker | None
     changes: Changes
     log_goal: float
+    looks: bool
 
     @cached_property
     def optimizer(self) -> optax.GradientTransformation:
@@ -128,7 +131,7 @@ class Steps:
             finite = finite & jnp.all(jnp.isfinite(array))
         if not seen.everything:
             log_loss = jnp.asarray(jnp.inf)
-            if self.log_goal > -np.inf:
+            if self.looks:
                 due = (self.method.before + carry.iteration) % self.method.epoch == 0
                 log_loss = jax.lax.cond(due, lambda: self._log_loss(carry.arrays, data), lambda: jnp.asarray(jnp.inf))
         return carry._replace(ahead=ahead, evaluations=carry.evaluations + 1, log_loss=log_loss, finite=finite)
@@ -229,11 +232,14 @@ class OptaxDescent:
         self._problem, self._method = problem, Method.of(scenario, len(reduced.targets), plan.iterations)
         recipe, attacker = Recipe.of(flow, network.rates(flow.rates or {})), Attacker.of(scenario)
         changes = Changes.of(scenario, problem.samples)
-        self._steps = Steps(network, problem.loss, recipe, self._method, attacker, changes, self._goals.log_loss)
-        self._inputs, self._targets = reduced.inputs, reduced.targets.T
+        self._inputs, self._targets, batch = reduced.stored, reduced.targets.T, self._method.batch
+        looked_at = self._goals.log_loss > -np.inf
+        # where a goal looks at more samples than go through the network at a time, they do so between compiled iterations
+        self._aside = looked_at and batch > 0 and len(self._inputs) > at_a_time(network)
+        looks = looked_at and not self._aside
+        self._steps = Steps(network, problem.loss, recipe, self._method, attacker, changes, self._goals.log_loss, looks)
         # who sees batches alone is given these as they come
-        all_at_once = not self._method.batch or self._goals.log_loss > -np.inf
-        kept = slice(None) if all_at_once else slice(1)
+        kept = slice(None) if looks or not batch else slice(1)
         self._data = Data(
             jnp.asarray(self._inputs[kept]),
             jnp.asarray(self._targets[..., kept]),
@@ -245,7 +251,7 @@ class OptaxDescent:
         if problem.two_layers and problem.trained_output:
             first = replace(first, leaves=(problem.output,))
         self._start = tuple(map(jnp.asarray, first.arrays(network)))
-        drawn = 8 * self._method.batch * reduced.inputs.shape[1]
+        drawn = 8 * self._method.batch * reduced.stored.shape[1]
         self._chunk = max(min(CHUNK, SAMPLE_BYTES // max(drawn, 1)), 1)
         self._order: tuple[int, Integers] = -1, np.zeros(0, dtype=np.int64)
 
@@ -258,7 +264,7 @@ class OptaxDescent:
 
     @in_float64
     def begin(self) -> Carry:
-        return self._ready(self._first)
+        return self._looked(self._ready(self._first))
 
     @in_float64
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -266,8 +272,10 @@ class OptaxDescent:
         left = attempts if np.isinf(end) else min(attempts, round(end / self._method.step) - int(carry.iteration))
         while left > 0:
             before, most = int(carry.iteration), min(left, self._chunk)
+            if self._aside:
+                most = min(most, self._method.epoch - (self._method.before + before) % self._method.epoch)
             seen = self._seen(before + 1, most)
-            carry = self._steps.iterate(carry, self._data, seen, jnp.asarray(most))
+            carry = self._looked(self._steps.iterate(carry, self._data, seen, jnp.asarray(most)))
             made = int(carry.iteration) - before
             left -= made
             if made < most:
@@ -311,6 +319,14 @@ class OptaxDescent:
 
     def _time(self, carry: Carry) -> float:
         return self._method.step * int(carry.iteration)
+
+    def _looked(self, carry: Carry) -> Carry:
+        """The carry with the log of the loss of all samples, at an epoch's end where compiled code does not look at it."""
+        if not self._aside or (self._method.before + int(carry.iteration)) % self._method.epoch:
+            return carry
+        outputs = outputs_at(self._network, carry.arrays, self._inputs)
+        logs = self._problem.loss.log_value(outputs, self._targets, np) + np.log(np.asarray(self._data.weight))
+        return carry._replace(log_loss=jnp.asarray(logsumexp(logs)))
 
     def _is_reached(self, carry: Carry) -> bool:
         return self._goals.watched and float(carry.log_loss) <= self._goals.log_loss

@@ -151,8 +151,8 @@ def test_a_subset_keeps_shares_or_is_even_and_comes_from_streams_of_its_own(fold
 @pytest.mark.parametrize("keys", [{"samples": 20}, {}], ids=str)
 def test_only_the_images_that_are_taken_become_floats(folder, keys, monkeypatch):
     taken = []
-    floats = of_images.Images.floats
-    monkeypatch.setattr(of_images.Images, "floats", lambda self, rows: taken.append(len(rows)) or floats(self, rows))
+    taken_of = of_images.Images.taken
+    monkeypatch.setattr(of_images.Images, "taken", lambda self, rows: taken.append(len(rows)) or taken_of(self, rows))
     build(folder, "cifar10", test={"samples": 10}, **keys)
     assert taken == [keys.get("samples", 60), 10]
 
@@ -346,11 +346,22 @@ def test_a_table_has_no_test_set_of_its_own():
 
 
 def test_more_than_memory_is_refused_before_anything_is_read(folder, monkeypatch):
-    monkeypatch.setenv("FLOWSIM_LIMITS", "memory=1200000")
+    monkeypatch.setenv("FLOWSIM_LIMITS", "memory=180000")
     key, message = wrong(folder, "cifar10")
     assert key == "data.folder"
-    assert "60 images of 3072 numbers" in message
-    assert build(folder, "cifar10", samples=4, classes=[0, 1]).inputs.shape == (4, 3072)
+    assert "60 images of 3072 bytes" in message
+    assert build(folder, "cifar10", samples=4, classes=[0, 1], width=2).inputs.shape == (4, 3072)
+
+
+def test_who_sees_all_images_at_once_needs_memory_for_their_numbers(folder, monkeypatch):
+    monkeypatch.setenv("FLOWSIM_LIMITS", "memory=1200000")
+    key, message = wrong(folder, "cifar10")
+    assert key == "data.samples"
+    assert "needs 1.406 MiB" in message
+    assert "at most about 48 fits" in message
+    conv = {"model": {"kind": "conv", "channels": [2]}, "init.shape": "he"}
+    by_batches = {"method": "sgd", "step": 0.1, "batch": 10, "iterations": 1}
+    assert len(flowsim.build(scenario(folder, "cifar10").replace({**conv, "flow": by_batches})).targets) == 60
 
 
 def archive(folder: Path, **arrays) -> Path:
@@ -544,7 +555,7 @@ real = pytest.mark.skipif(
 def test_the_first_labels_of_cifar10_and_the_means_of_its_channels():
     images = Cifar10(kind="cifar10").read(DATA / "cifar-10-batches-bin", "train")
     assert images.label[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
-    parts = [images.floats(np.arange(begin, begin + 10_000)) for begin in range(0, 50_000, 10_000)]
+    parts = [images.taken(np.arange(begin, begin + 10_000)) / 255 for begin in range(0, 50_000, 10_000)]
     means = np.mean([part.reshape(-1, 3, 1024).mean(axis=(0, 2)) for part in parts], axis=0)
     np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=5e-5)
 

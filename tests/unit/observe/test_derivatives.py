@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +113,16 @@ def test_the_tangent_kernel_is_made_of_the_outputs_finite_differences(problem):
     jacobian = differences(lambda flat: deep_in_numpy(flat, inputs, outputs).T.ravel(), flat_of(params))
     kernel = derivatives.tangent_kernel(params, inputs)
     np.testing.assert_allclose(kernel, jacobian @ jacobian.T, atol=1e-8)
+
+
+def test_samples_that_come_in_parts_give_the_same(problem):
+    _, whole, params, _ = problem
+    parts, vector = replace(whole, most=3), draw(len(flat_of(params)), seed=5)
+    for name, others in (("gradient", ()), ("hessian_product", (vector,)), ("hessian", ())):
+        expected = getattr(whole, name)(params, *others)
+        # sums of some ten numbers in another order
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(getattr(parts, name)(params, *others), expected, rtol=0, atol=1e-14 * scale)
 
 
 def linear(params, x):
