@@ -73,7 +73,7 @@ def thinned(evidence: Evidence, index: Any) -> Evidence:
 
 
 def of_problem(evidence: Evidence, **changes: Any) -> Evidence:
-    """The same run of another problem: its samples' arrays, such as inputs (n, d), told otherwise"""
+    """The same run of another problem: its samples' arrays, such as stored (n, d), told otherwise"""
     problem = evidence.problem
     other = replace(problem, samples=replace(problem.samples, **changes))
     return replace(evidence, setting=Setting(reduce(other)), known={})

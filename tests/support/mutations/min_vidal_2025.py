@@ -82,7 +82,7 @@ def noisier(evidence: Evidence) -> Evidence:
     """With noise 20 times as long, told to be as it was"""
     problem = evidence.problem
     center = problem.centers[problem.sample_cluster]
-    return of_problem(evidence, inputs=center + 20 * (problem.inputs - center))
+    return of_problem(evidence, stored=center + 20 * (problem.inputs - center))
 
 
 def slower(factor: float, of: Callable[[], Evidence] = theorem_1) -> Mutation:
@@ -167,7 +167,7 @@ def tested(factor: float) -> Mutation:
 
     def doctored(evidence: Evidence) -> Evidence:
         other = replace(evidence, known={})
-        vars(other)["test"] = replace(evidence.test, inputs=factor * evidence.test.inputs)
+        vars(other)["test"] = replace(evidence.test, stored=factor * evidence.test.inputs)
         return other
 
     return Mutation(theorem_1, doctored)

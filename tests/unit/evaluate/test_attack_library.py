@@ -111,8 +111,7 @@ def test_projected_gradients_with_the_same_settings_leave_as_many_samples_right(
     # each radius by itself, for flowsim's otherwise begin where they got to at the one before
     ours = [float(measured(trained, norm, ["pgd"], radii=[radius], **keys).item()) for radius in RADII[norm]]
     theirs = [by_library([library], model, x, label, [radius])[0] for radius in RADII[norm]]
-    assert min(theirs) < 0.2
-    assert max(theirs) > 0.5
+    assert theirs[0] - theirs[-1] > 0.4
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=0.01)
 
 
