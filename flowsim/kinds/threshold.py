@@ -11,7 +11,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Threshold:
-    """b(t) = min(start + growth t, cap), with noise of the standard deviation smoothing b(t).
+    """b(t) = min(start + growth t, cap), with noise of the standard deviation smoothing b(t), late_smoothing b(t) after the
+    time `switch`.
 
     sampled: whether the noise is drawn for every sample, neuron and iteration of descent, rather than integrated out.
     """
@@ -21,6 +22,8 @@ class Threshold:
     cap: float = inf
     smoothing: float = 0.0
     sampled: bool = False
+    late_smoothing: float = 0.0
+    switch: float = inf
 
     def at(self, time: Any) -> Any:
         """b at a time, or at many."""
@@ -28,4 +31,9 @@ class Threshold:
 
     def spread(self, time: Any) -> Any:
         """Standard deviation of the noise at a time."""
-        return self.smoothing * self.at(time)
+        return np.where(np.asarray(time) <= self.switch, self.smoothing, self.late_smoothing) * self.at(time)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether there is noise at all times"""
+        return self.smoothing > 0 and (self.late_smoothing > 0 or self.switch == inf)

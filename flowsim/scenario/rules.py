@@ -161,6 +161,8 @@ def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Brok
             yield Broken("model.smoothing", "a flow needs a smooth network: above 0, or use descent", (key,))
         if threshold.sampled:
             yield Broken("model.noise", '"sampled" is for descent; use "integrated"', (key,))
+        if threshold.switch < math.inf:
+            yield Broken("model.late_smoothing", "is for descent: a flow would jump", (key,))
 
 
 def _broken_regularizer(scenario: Scenario) -> Iterator[Broken]:
@@ -204,7 +206,7 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     for key in ("balanced", "ratio", "signs"):
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
-    if init.around_centers:
+    if init.around_centers and (scenario.model.ordinary or not hasattr(scenario.model, "width")):
         others = _or(
             name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
         )

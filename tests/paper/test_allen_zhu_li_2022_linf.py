@@ -20,7 +20,15 @@ def shortened(name, iterations, changes=()):
     for stage, count in zip(stages, iterations, strict=True):
         stage.pop("until", None)
         stage["iterations"] = count
-    claims = {"evaluate": {"claims": ["allen_zhu_li_2022.theorem_5_4", "allen_zhu_li_2022.theorem_5_6"]}}
+    claims = {
+        "evaluate": {
+            "claims": [
+                "allen_zhu_li_2022.theorem_5_4",
+                "allen_zhu_li_2022.theorem_5_6",
+                "allen_zhu_li_2022.corollary_5_7",
+            ]
+        }
+    }
     return flowsim.load(path, {"stage": stages, "observe.times": 3, **claims, **dict(changes)})
 
 
@@ -39,7 +47,8 @@ def test_adversarial_training_makes_the_network_robust_where_no_learner_is():
     for name in ("linear_learner", "ntk_learner"):
         learner = measured(flowsim.run(shortened(name, (150, 150))))
         assert learner["theorem_5_6.clean_error"] < 0.1
-        assert learner["theorem_5_6.robust_error"] == 1.0
+        own = "corollary_5_7" if name == "linear_learner" else "theorem_5_6.robust_error"
+        assert learner[own] == 1.0
         assert learner["theorem_5_6.gap"] > network["theorem_5_4.robust_error"] + 0.1
         assert np.isnan(learner["theorem_5_4.robust_error"])
 
@@ -51,9 +60,9 @@ def test_what_a_linear_learner_loses_is_what_its_weights_say():
     x, y = test.inputs[:ATTACKED], test.label[:ATTACKED]
     reach = np.abs(classifier.hidden).sum()  # how far a perturbation of size 1 moves the output
     found = measured(run)
-    for claim, radius in (("gap", 0.03), ("robust_error", 1 / 3)):
+    for claim, radius in (("theorem_5_6.gap", 0.03), ("corollary_5_7", 1 / 3)):
         lost = (y * classifier(x) <= radius * reach).mean()
-        assert found[f"theorem_5_6.{claim}"] == pytest.approx(lost, abs=0.003)
+        assert found[claim] == pytest.approx(lost, abs=0.003)
     assert found["theorem_5_6.gap"] > 0.2
 
 
@@ -62,5 +71,12 @@ def test_what_the_theorems_do_not_assume_is_said():
     claims = evaluate(flowsim.run(noisy), ["allen_zhu_li_2022.theorem_5_6"])
     clean = claims.sel(claim="allen_zhu_li_2022.theorem_5_6.clean_error")
     assert str(clean["verdict"].values) == "outside"
-    assert "noise" in str(clean["note"].values)
-    assert "axes" in str(clean["note"].values)
+    assert "sigma_x = 0" in str(clean["note"].values)
+    assert "M = I" in str(clean["note"].values)
+
+
+def test_at_k_3_the_radius_is_one_that_nothing_withstands_and_the_claim_says_so():
+    found = flowsim.run(shortened("linear_learner", (1, 1)))["claims"].to_dataset()
+    lower = found.sel(claim="allen_zhu_li_2022.corollary_5_7")
+    assert str(lower["verdict"].values) == "outside"
+    assert "1/k < half of the smallest gap" in str(lower["note"].values)

@@ -9,13 +9,16 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from ...arrays import Floats, Integers
+from ...arrays import Booleans, Floats, Integers
 from ..clusters import Basis, Noise, OwnSeed, entries, frame
 from ..drawing import Drawing
 from ..samples import Samples
 from ..section import Broken, Count, NonNegative, Positive, as_tuple, refuse
 from ..streams import stream
 from . import DATA, DataSection, Test, broken_test
+
+#: Draws that the share of ties is taken of, or as many as have so many numbers.
+TIES, TIES_NUMBERS = 10_000, 20_000_000
 
 
 class SparseCoding(DataSection):
@@ -39,6 +42,10 @@ class SparseCoding(DataSection):
     spike_noise: NonNegative = Field(
         0.0,
         description="s: noise M e with e_j = +-k^-0.501, as often as gives variance s^2/dimension",
+    )
+    ties: Literal["redrawn", "random"] = Field(
+        "redrawn",
+        description="what becomes of z with <w*, z> = 0, which have no label: they are drawn anew, or labelled at random",
     )
     samples: Count = Field(400, description="number of training samples n")
     seed: OwnSeed = None
@@ -88,6 +95,13 @@ class SparseCoding(DataSection):
         label_weight = generator.uniform(*self.label_weights, size=self.dimension)
         return coded(self, centers, label_weight, scenario.single_seed)
 
+    def tied_share(self, samples: Samples, seed: int) -> float:
+        """Of draws of z, the share with <w*, z> = 0, which the law of z says and `ties` does not change; to 0.01 or so."""
+        assert samples.label_weight is not None
+        count = max(min(TIES, TIES_NUMBERS // self.dimension), 1)
+        code = _codes(self, (count, self.dimension), stream(seed, "data.ties.share"))
+        return float(_tied(code, samples.label_weight).mean())
+
     def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
         assert samples.label_weight is not None
         return coded(self.model_copy(update={"samples": count}), samples.centers, samples.label_weight, seed)
@@ -97,16 +111,19 @@ DATA.register("sparse_coding", SparseCoding)
 
 
 def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) -> Samples:
-    """Samples of the dictionary `centers` (K, d); label_weight (K,): |w*|. A z with <w*, z> = 0 has no label and is drawn
-    anew."""
+    """Samples of the dictionary `centers` (K, d); label_weight (K,): |w*|. A z with <w*, z> = 0 has no label: see
+    `ties`."""
     from scipy.sparse import csr_array  # no other data are sparse
 
     code, generator = np.zeros((data.samples, len(centers))), stream(seed, "data.code")
     left = np.arange(data.samples)
     while len(left):
         code[left] = _codes(data, (len(left), len(centers)), generator)
-        left = left[np.abs(code[left] @ label_weight) <= 1e-9 * label_weight.max()]
+        left = left[_tied(code[left], label_weight)] if data.ties == "redrawn" else left[:0]
     label = np.sign(code @ label_weight)
+    tied = _tied(code, label_weight)
+    if tied.any():
+        label[tied] = stream(seed, "data.ties").choice([1.0, -1.0], size=int(tied.sum()))
     inputs = np.asarray(csr_array(code + _spikes(data, code.shape, stream(seed, "data.spikes"))) @ centers)
     deviation = data.noise.standard_deviation(data.dimension)
     if deviation > 0:
@@ -124,6 +141,11 @@ def coded(data: SparseCoding, centers: Floats, label_weight: Floats, seed: int) 
         code=code,
         label_weight=label_weight,
     )
+
+
+def _tied(code: Floats, label_weight: Floats) -> Booleans:
+    """(n,): whether <w*, z> = 0, but for rounding"""
+    return np.abs(code @ label_weight) <= 1e-9 * label_weight.max()
 
 
 def _codes(data: SparseCoding, shape: tuple[int, int], generator: np.random.Generator) -> Floats:

@@ -28,7 +28,8 @@ class SymmetricRelu(NetworkSection):
     """f(x) = sum_j R(<w_j, x> - b + r_j) - R(-<w_j, x> - b + r_j), R the ReLU.
 
     b is common to all neurons and r_j ~ N(0, sigma^2) their noise:
-    b(t) = min(threshold + growth t, cap), and sigma = smoothing b(t)."""
+    b(t) = min(threshold + growth t, cap), and sigma = smoothing b(t), in descent late_smoothing b(t) after the time
+    smoothing_until."""
 
     kind: Literal["symmetric_relu"]
     width: Count = Field(50, description="number of neurons")
@@ -36,6 +37,10 @@ class SymmetricRelu(NetworkSection):
     growth: NonNegative = Field(0.0, description="by how much b grows per unit of time, until it is at `cap`")
     cap: Positive | None = Field(None, description="largest b; needed where it grows")
     smoothing: NonNegative = Field(0.0, description="standard deviation of the noise, in units of b; a flow needs some")
+    late_smoothing: NonNegative | None = Field(
+        None, description="smoothing after smoothing_until, in descent; the same unless given"
+    )
+    smoothing_until: Positive | None = Field(None, description="until when smoothing is as it begins")
     noise: Literal["integrated", "sampled"] = Field(
         "integrated",
         description="the expectation over the noise, in closed form; or, in descent, new noise for every sample and "
@@ -57,13 +62,21 @@ class SymmetricRelu(NetworkSection):
             yield Broken("cap", "required where b grows", ("growth",))
         if self.cap is not None and self.cap < self.threshold:
             yield Broken("cap", f"{self.cap:g} is below the threshold {self.threshold:g}", ("threshold",))
+        if (self.late_smoothing is None) != (self.smoothing_until is None):
+            missing = "late_smoothing" if self.late_smoothing is None else "smoothing_until"
+            other = "smoothing_until" if self.late_smoothing is None else "late_smoothing"
+            yield Broken(missing, f"required with {other}", (other,))
         if self.noise == "sampled" and not self.smoothing:
             yield Broken("smoothing", 'required with noise = "sampled"', ("noise",))
 
     @property
     def common_threshold(self) -> Threshold:
         cap = inf if self.cap is None else self.cap
-        return Threshold(self.threshold, self.growth, cap, self.smoothing, self.noise == "sampled")
+        sampled = self.noise == "sampled"
+        if self.late_smoothing is None or self.smoothing_until is None:
+            return Threshold(self.threshold, self.growth, cap, self.smoothing, sampled)
+        late = self.late_smoothing, self.smoothing_until
+        return Threshold(self.threshold, self.growth, cap, self.smoothing, sampled, *late)
 
     @property
     def neurons(self) -> int:
@@ -79,8 +92,9 @@ NETWORKS.register("symmetric_relu", SymmetricRelu)
 
 
 def _at(common: Threshold, time: Array) -> Activation:
-    threshold = np.asarray(common.at(time))[..., None, None] if np.ndim(time) else common.at(time)
-    spread = common.smoothing * threshold
+    threshold, spread = common.at(time), common.spread(time)
+    if np.ndim(time):
+        threshold, spread = threshold[..., None, None], spread[..., None, None]
 
     def response(s: Array, log_norm: Array, xp: ModuleType) -> tuple[Array, Array]:
         norm = xp.exp(log_norm)
@@ -94,10 +108,10 @@ def _at(common: Threshold, time: Array) -> Activation:
         response,
         homogeneity=1,
         degree=None,
-        smooth=common.smoothing > 0,
+        smooth=common.smooth,
         schedule=lambda later: _at(common, later),
         kernel=SYMMETRIC,
-        parameters=(common, *np.ravel(threshold).tolist()),
+        parameters=(common, *np.ravel(threshold).tolist(), *np.ravel(spread).tolist()),
     )
 
 

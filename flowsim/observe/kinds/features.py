@@ -6,10 +6,12 @@ A coefficient is <w_i, c_j>, c_j the column M_j times the sign of w*_j, so what 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Booleans, Floats, Integers
 from ..conditions import TWO_LAYERS, has_two_layers
 from ..instant import BLOCK, Instant, Setting
 from ..observable import observable
@@ -82,20 +84,61 @@ def dense_ratio(instant: Instant) -> Floats:
     return dense_mixtures(instant).mean(axis=-1) / pure_parts(instant).mean(axis=-1)
 
 
+def lottery_constants(neurons: float, features: float) -> tuple[float, float]:
+    """(c_1, c_2) of Lemma B.2: 2 + 2(1 - gamma) c_0 and gamma c_0, with m = d^(1 + c_0)"""
+    spare = math.log(neurons) / math.log(features) - 1
+    return 2 + 2 * (1 - GAMMA) * spare, GAMMA * spare
+
+
+def start_deviation(setting: Setting) -> float:
+    """sigma_0: the root mean square of the weights' entries at time 0"""
+    problem = setting.problem
+    return math.sqrt(float(np.exp(2 * problem.weights.log_norm).mean()) / problem.features)
+
+
+@dataclass(frozen=True)
+class Lottery:
+    """Definition B.1, of coefficients (m, K) at sigma_w = `deviation`; those of the right sign are positive.
+
+    sure, potential (m, K): whether the neuron is in S_j,sure and S_j,pot. expected (m,): in S_ept.
+    """
+
+    sure: Booleans
+    potential: Booleans
+    expected: Booleans
+
+    @classmethod
+    def of(cls, found: Floats, deviation: float) -> Self:
+        neurons, features = found.shape
+        middle, gap = lottery_constants(neurons, features)
+        log = math.log(features)
+        potential = found**2 >= (middle - gap) * deviation**2 * log
+        high = found >= math.sqrt((middle + gap) * log) * deviation
+        sure = high & (potential.sum(axis=1) == 1)[:, None]
+        spare = math.log(neurons) / log - 1
+        few = 20 / spare if spare > 0 else math.inf  # O(1) in the lemma's proof
+        above = found**2 >= 2 * deviation**2 * math.sqrt(log)
+        below = np.abs(found) <= deviation / log
+        expected = (
+            ((found**2).sum(axis=1) <= 2 * deviation**2 * features)
+            & (potential.sum(axis=1) <= few)
+            & (above.sum(axis=1) <= 2 ** -math.sqrt(log) * features)
+            & (below.sum(axis=1) >= 1e-5 * features / log)  # Omega(d/log d), with the constant of the lemma's proof
+        )
+        return cls(sure, potential, expected)
+
+
+def lottery_at_start(setting: Setting) -> Lottery:
+    """At time 0, with sigma_w = sigma_0."""
+    size = np.exp(setting.problem.weights.log_norm)[:, None]
+    found = size * setting.reduced.center_products(setting.reduced.direction)
+    return Lottery.of(found, start_deviation(setting))
+
+
 def sure_winners(setting: Setting) -> Integers:
     """(m,): the feature j with the neuron in S_j,sure at time 0 (Definition B.1), -1 where there is none."""
-    problem, reduced = setting.problem, setting.reduced
-    neurons, features = len(problem.weights.log_norm), len(problem.centers)
-    spare = math.log(neurons) / math.log(features) - 1  # m = d^(1 + c_0)
-    high, gap = 2 + 2 * (1 - GAMMA) * spare, GAMMA * spare
-    size = np.exp(problem.weights.log_norm)
-    deviation = math.sqrt((size**2).mean() / problem.features)
-    level = size[:, None] * reduced.center_products(reduced.direction) / (deviation * math.sqrt(math.log(features)))
-    order = np.argsort(np.abs(level), axis=1)
-    rows = np.arange(neurons)
-    first, second = level[rows, order[:, -1]], np.abs(level[rows, order[:, -2]])
-    sure = (first >= math.sqrt(high + gap)) & (second < math.sqrt(high - gap))
-    return np.where(sure, order[:, -1], -1)
+    sure = lottery_at_start(setting).sure
+    return np.where(sure.any(axis=1), sure.argmax(axis=1), -1)
 
 
 def has_winners(setting: Setting) -> bool:

@@ -1,4 +1,4 @@
-"""Allen-Zhu & Li 2022, Feature Purification: its claims.
+"""Allen-Zhu & Li 2022, Feature Purification: its claims, the ledger of features, and surgery on them.
 
 Sparse coding data, on which clean and then adversarial training purify what neurons have learnt.
 """
@@ -6,10 +6,14 @@ Sparse coding data, on which clean and then adversarial training purify what neu
 from __future__ import annotations
 
 from ...evaluate.claim import register_all
-from . import linf, perturbations, training
+from . import linf, lottery, perturbations, purification, training
+from .ledger import ledger
+from .linf import decoded
+from .purification import turns
+from .surgery import Operated, coefficients_of, operate
 from .training import ATTACKED
 
-CLAIMS = {**training.CLAIMS, **linf.CLAIMS, **perturbations.CLAIMS}
+CLAIMS = {**lottery.CLAIMS, **training.CLAIMS, **purification.CLAIMS, **linf.CLAIMS, **perturbations.CLAIMS}
 register_all("allen_zhu_li_2022", CLAIMS)
 
-__all__ = ["ATTACKED", "CLAIMS"]
+__all__ = ["ATTACKED", "CLAIMS", "Operated", "coefficients_of", "decoded", "ledger", "operate", "turns"]

@@ -149,10 +149,12 @@ def evaluate(
     of all others are set to the sign.
     """
     unit(0, len(y), y, network, data, work)
-    threshold = min(network.threshold + network.threshold_rate * y[0, y.shape[1] - 2], network.threshold_cap)
+    time = y[0, y.shape[1] - 2]
+    threshold = min(network.threshold + network.threshold_rate * time, network.threshold_cap)
+    spread = (network.smoothing if time <= network.switch else network.late_smoothing) * threshold
     inputs = data.inputs
     if WITH_PURIFICATION and network.attack != NO_ATTACK:
-        _attack(threshold, network, data, work)
+        _attack(threshold, spread, network, data, work)
         inputs = work.attacked
     if WITH_GATES:
         product(work.direction, inputs.T, work.pre)
@@ -177,7 +179,7 @@ def evaluate(
             )
     else:
         product(inputs, work.direction.T, work.pre)
-        _outputs(threshold, data.noise, network, data, work)
+        _outputs(threshold, spread, data.noise, network, data, work)
     set_pulls(y, slot, network, data, state, work)
     if WITH_GATES:
         copy(work.pull, work.pulls[slot])
@@ -188,7 +190,7 @@ def evaluate(
         product(work.pre, inputs, work.force)
         velocities(0, len(y), out, slot, network, data, state, work)
     else:
-        _pulls(threshold, data.noise, network, data, work)
+        _pulls(threshold, spread, data.noise, network, data, work)
         product(work.pre.T, inputs, work.force)
         force, ratio = work.force, work.ratio
         move(0, len(y), network, force, force, work.direction, ratio, work.log_norm, work.norm, work.total, out)
@@ -196,14 +198,14 @@ def evaluate(
 
 
 @compiled
-def _attack(threshold: float, network: Network, data: Data, work: Work) -> None:
+def _attack(threshold: float, spread: float, network: Network, data: Data, work: Work) -> None:
     """Move every sample to where its loss is larger, within the radius; a noisy network is attacked in its mean."""
     copy(data.inputs, work.attacked)
     for _ in range(network.attack_steps):
         product(work.attacked, work.direction.T, work.pre)
-        _outputs(threshold, data.noise[:0], network, data, work)
+        _outputs(threshold, spread, data.noise[:0], network, data, work)
         set_ascent(network.loss, work.outputs, data.targets, work.pull)
-        _pulls(threshold, data.noise[:0], network, data, work)
+        _pulls(threshold, spread, data.noise[:0], network, data, work)
         for i in range(len(work.pre)):
             for j in range(work.pre.shape[1]):
                 work.pre[i, j] *= work.factor[j]
@@ -238,7 +240,7 @@ def _sign(x: float) -> float:
 
 
 @compiled
-def _outputs(threshold: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
+def _outputs(threshold: float, spread: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
     """f(x_i) from the pre-activations, of a network without gates."""
     if network.activation == LEAKY:
         add_leaky(work.pre, network.slope, work.factor, data.output_start, work.outputs)
@@ -247,12 +249,11 @@ def _outputs(threshold: float, noise: Floats, network: Network, data: Data, work
     elif network.activation == TANH:
         add_tanh(work.pre, work.log_norm, work.norm, work.factor, data.output_start, work.outputs)
     elif WITH_PURIFICATION:
-        spread = network.smoothing * threshold
         add_symmetric(work.pre, work.norm, work.factor, threshold, spread, noise, work.outputs)
 
 
 @compiled
-def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
+def _pulls(threshold: float, spread: float, noise: Floats, network: Network, data: Data, work: Work) -> None:
     """Turn pre-activations into slope times pull, in place, of a network without gates."""
     if network.activation == LEAKY:
         pull_leaky(work.pre, network.slope, data.output_start, work.pull)
@@ -261,7 +262,6 @@ def _pulls(threshold: float, noise: Floats, network: Network, data: Data, work: 
     elif network.activation == TANH:
         pull_tanh(work.pre, work.log_norm, work.norm, data.output_start, work.pull, work.total)
     elif WITH_PURIFICATION:
-        spread = network.smoothing * threshold
         pull_symmetric(work.pre, work.norm, threshold, spread, noise, work.pull)
 
 

@@ -59,8 +59,8 @@ PGD_LENGTH = 2.5
 class Network(NamedTuple):
     """Which equations. kinked: gates are kept, because the derivative jumps at 0. slope: the derivative below 0. growth:
     1 - L/2 for a network of degree L in what is trained. square_decay, cubic_decay: of the regulariser. threshold,
-    threshold_rate, threshold_cap, smoothing: of b(t) and of its noise. attack: 0 for none, 1 in l2, 2 in linf;
-    attack_steps of attack_step, within radius."""
+    threshold_rate, threshold_cap, smoothing: of b(t) and of its noise, late_smoothing after the time `switch`. attack: 0
+    for none, 1 in l2, 2 in linf; attack_steps of attack_step, within radius."""
 
     activation: int
     degree: float
@@ -78,6 +78,8 @@ class Network(NamedTuple):
     threshold_rate: float
     threshold_cap: float
     smoothing: float
+    late_smoothing: float
+    switch: float
     attack: int = NO_ATTACK
     radius: float = 0.0
     attack_steps: int = 0
@@ -115,6 +117,8 @@ def _threshold(threshold: Threshold | None) -> dict[str, Any]:
         "threshold_rate": found.growth,
         "threshold_cap": found.cap,
         "smoothing": found.smoothing,
+        "late_smoothing": found.late_smoothing,
+        "switch": found.switch,
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, chisquare
+from scipy.stats import binom, binomtest, chisquare
 
 import flowsim
 from flowsim.kinds.data import sparse_coding
@@ -111,3 +111,20 @@ def test_what_cannot_be_drawn_is_refused_at_its_key(keys, key):
     with pytest.raises(flowsim.ScenarioError, match=key.replace(".", r"\.")) as refused:
         drawn(**keys)
     assert refused.value.issues[0].key == key
+
+
+def test_ties_are_drawn_anew_or_labelled_at_random_and_how_many_there_are_is_known():
+    """k = 1 and nothing else: <w*, z> is a sum of signs, 0 as often as a walk of a binomial number of steps returns."""
+    keys = {"sparsity": 1.0, "large": 0.0, "dimension": 10, "samples": 20_000}
+    text = TEXT.format(**{**keys, "basis": "axes", "weights": [1.0, 1.0], "noise": 0.0, "spikes": 0.0})
+    scenario = flowsim.loads(text, overrides={"data.ties": "random"})
+    samples = flowsim.build(scenario).samples
+    tied = samples.code @ samples.label_weight == 0
+    returns = sum(binom.pmf(steps, 10, 0.1) * binom.pmf(steps / 2, steps, 0.5) for steps in range(0, 11, 2))
+    assert binomtest(int(tied.sum()), len(tied), returns).pvalue > 1e-4
+    assert scenario.data.tied_share(samples, 3) == pytest.approx(returns, abs=5 * (0.25 / 10_000) ** 0.5)
+    # labels of the others are signs, those of ties are thrown
+    assert (samples.label == np.sign(samples.code @ samples.label_weight))[~tied].all()
+    assert binomtest(int((samples.label[tied] > 0).sum()), int(tied.sum()), 0.5).pvalue > 1e-4
+    again = flowsim.build(flowsim.loads(text)).samples
+    assert (again.code @ again.label_weight != 0).all()

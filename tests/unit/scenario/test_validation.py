@@ -335,7 +335,7 @@ def having(kinds, key):
         ),
         ('[data]\npath = "x.csv"', "data.path", having(DATA, "path")),
         ("[model]\ndepth = 3", "model.depth", having(NETWORKS, "depth")),
-        ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer"'),
+        ('[model]\nkind = "mlp"\ndegree = 3', "model.degree", 'only with kind = "two_layer" or "polynomial"'),
         (
             '[model]\nkind = "linear"\nwidth = 3',
             "model.width",

@@ -87,6 +87,25 @@ def test_iterations_follow_the_gradient_that_jax_finds_with_the_threshold_of_the
     assert weights(descended(0.7, 5)) == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_noise_is_another_one_after_its_first_phase():
+    """Definition C.6: sigma_rho falls by a factor at the time T_a, here between two iterations."""
+    keys = {"model.late_smoothing": 0.1, "model.smoothing_until": 1.5}
+    problem = flowsim.build(flowsim.loads(TEXT + DESCENT, overrides={"flow.step": 0.7, "flow.iterations": 1}))
+    with jax.enable_x64(True):
+        hidden, slope = jnp.asarray(problem.hidden), jax.grad(objective)
+        for iteration in range(5):
+            threshold = min(0.1 + 0.05 * 0.7 * iteration, 0.2)
+            hidden -= 0.7 * slope(hidden, problem, threshold, 0.4 if 0.7 * iteration <= 1.5 else 0.1)
+        expected = np.asarray(hidden)
+    found = descended(0.7, 5, **keys)
+    assert weights(found) == pytest.approx(expected, abs=1e-12)
+    assert np.abs(weights(found) - weights(descended(0.7, 5))).max() > 1e-4
+    # and what is observed is the network with the noise of its time
+    with flowsim.reopen(found) as case:
+        margin = problem.targets * case.network(problem.inputs)
+    assert found["margin"].values[-1] == pytest.approx(margin, rel=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["dopri5", "dop853"])
 def test_descent_with_small_steps_is_the_flow(solver):
     keys = {"flow.until.time": 3.0, "flow.rtol": 1e-9, "flow.solver": solver}
@@ -166,6 +185,8 @@ def test_a_wide_network_with_sampled_noise_moves_as_with_the_integrated_one():
         ({"flow.coordinates": "polar"}, "flow.coordinates"),
         ({"model.cap": 0.05}, "model.cap"),
         ({"init.signs": "half"}, "init.signs"),
+        ({"model.late_smoothing": 0.1, "model.smoothing_until": 1.0}, "model.late_smoothing"),
+        ({"model.late_smoothing": 0.1}, "model.smoothing_until"),
     ],
 )
 def test_what_a_flow_cannot_have_is_refused(keys, key):
@@ -177,3 +198,18 @@ def test_what_a_flow_cannot_have_is_refused(keys, key):
 def test_growth_needs_a_cap():
     with pytest.raises(flowsim.ScenarioError, match=r"model\.cap"):
         flowsim.loads(TEXT.replace("cap = 0.2\n", ""))
+
+
+def test_it_can_start_at_the_features():
+    scenario = flowsim.loads(
+        TEXT + DESCENT,
+        overrides={
+            "init": {"shape": "dictionary", "scale": 0.5},
+            "flow.step": 0.1,
+            "flow.iterations": 1,
+            "model.width": 8,
+        },
+    )
+    problem = flowsim.build(scenario)
+    expected = 0.5 * problem.centers[[0, 1, 2, 3, 4, 5, 0, 1]]
+    assert problem.hidden == pytest.approx(expected, abs=1e-15)
