@@ -123,7 +123,7 @@ def test_figure_2b_every_neuron_is_the_centre_of_its_output(decoupling):
 
 @pytest.mark.papers
 def test_figure_2a_is_outside_of_what_the_theorems_assume(averaging):
-    """d/k^10 = 3e-7. Where few samples of a cluster activate a neuron at time 0, one update does not yet reach the others."""
+    """d/k^10 = 3e-7. Where few samples of a cluster activate a neuron at time 0, one update hardly reaches the others."""
     found = verdicts(averaging)
     about_training = {
         name for name in found if name.startswith(("theorem_4_5", "theorem_4_6", "lemma_5_3", "lemma_5_5"))
