@@ -18,6 +18,7 @@ from .clusters import Radius, norm_of
 from .data import DataSection, Test, broken_test
 from .drawing import Drawing
 from .images import Images, NoTestSet, Part, located
+from .partition import Fine, broken_fine, with_coarse
 from .pixels import UNMOVED, Bytes, Moves, Pixels, mean_norm, moments
 from .samples import Samples, Supervision
 from .section import Broken, Count, as_tuple
@@ -67,11 +68,7 @@ class ImageSet(DataSection):
         None, description='then make this the mean norm of the images, or "sqrt_dimension"; no change unless given'
     )
     supervision: Supervision = "class"
-    fine: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None,
-        description='with supervision = "cluster": this part of the training images of each cluster, chosen at random, '
-        "keep it; of the others those labelled +1 are one more cluster, and those labelled -1 another",
-    )
+    fine: Fine = None
     augment: Augment | None = Field(
         None, description="how images change at random in descent of networks of images; nothing unless given"
     )
@@ -106,8 +103,7 @@ class ImageSet(DataSection):
         twice = sorted({label for label in named if named.count(label) > 1})
         if twice:
             yield Broken("classes", f"names {twice} more than once")
-        if self.fine is not None and self.supervision != "cluster":
-            yield Broken("fine", 'only with supervision = "cluster"', ("supervision",))
+        yield from broken_fine(self.fine, self.supervision)
         clusters = None if self.classes is None else len(self.classes)
         if self.positive is not None and clusters is not None and self.positive > clusters:
             yield Broken("positive", f"is {self.positive} of {clusters} clusters", ("classes",))
@@ -150,7 +146,7 @@ class ImageSet(DataSection):
         inputs = Pixels(pixels, moves)
         own, cluster_label = cluster[training], self._cluster_label(len(groups))
         if self.fine is not None:
-            own, cluster_label = _with_coarse(own, cluster_label, self.fine, stream(scenario.single_seed, "data.fine"))
+            own, cluster_label = with_coarse(own, cluster_label, self.fine, stream(scenario.single_seed, "data.fine"))
         centers = inputs.means(own)
         samples = self._samples(inputs, own, centers, cluster_label)
         if self.augment is not None:
@@ -245,23 +241,6 @@ class ImageSet(DataSection):
             centers=centers,
             cluster_label=cluster_label,
         )
-
-
-def _with_coarse(
-    cluster: Integers, cluster_label: Integers, fine: float, random: np.random.Generator
-) -> tuple[Integers, Integers]:
-    """(clusters (n,), labels of clusters) where only this part of each cluster is left in it, at least one sample, and the
-    rest of all clusters of one label is a cluster of its own."""
-    found, labels = cluster.copy(), cluster_label
-    for sign in (1, -1):
-        rest = []
-        for one in np.flatnonzero(cluster_label == sign):
-            own = random.permutation(np.flatnonzero(cluster == one))
-            rest.append(own[max(round(fine * len(own)), 1) :])
-        moved = np.concatenate([np.arange(0), *rest])
-        if len(moved):
-            found[moved], labels = len(labels), np.append(labels, sign)
-    return found, labels
 
 
 def _spread(values: Floats, shape: tuple[int, int, int], over: Literal["pixel", "channel"]) -> Floats:

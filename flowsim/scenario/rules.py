@@ -138,6 +138,8 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
         if flow.fresh and not scenario.data.drawn:
             drawn = _or(name for name, data in DATA.items() if data.drawn)
             yield Broken(f"{key}.fresh", f"data of this kind come from no distribution; use {drawn}", ("data.kind",))
+        if flow.fresh and getattr(scenario.data, "fine", None) is not None:
+            yield Broken(f"{key}.fresh", "not with data.fine: what is drawn anew is told its cluster", ("data.fine",))
         if attack is not None and not flow.descends and flow.engine == "diffrax":
             yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
         if attack is not None and scenario.model.ordinary and not flow.descends:

@@ -26,7 +26,7 @@ GONE = {
     "data": (["flowsim/kinds/data/xor.py", *scenarios_with('kind = "xor"')], "xor"),
     "loss": (["flowsim/kinds/losses/exponential.py", *scenarios_with('kind = "exponential"')], "exponential"),
     "init": (["flowsim/kinds/inits/nudged.py", *scenarios_with('shape = "nudged"')], "nudged"),
-    "claim": (["flowsim/papers/li_2025.py", "scenarios/li_2025"], "li_2025."),
+    "claim": (["flowsim/papers/li_2025", "scenarios/li_2025"], "li_2025."),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...arrays import Floats
 from ..clusters import Basis, Drawn, frame, norm_of
 from ..drawing import Drawing
 from ..files import ARRAY_SUFFIXES, read_array
+from ..partition import Fine, Named, broken_fine, broken_names, labels, with_coarse
 from ..samples import Samples
 from ..section import Broken, refuse, suffix_in
 from ..streams import stream
@@ -21,11 +23,13 @@ CENTERS = ("orthonormal", "random_sphere", "equicorrelated")
 
 
 class GaussianMixture(Drawn):
-    """Clusters around centres; the first `positive` of them carry the label +1, the others -1."""
+    """Clusters around centres, in two classes."""
 
     kind: Literal["gaussian_mixture"] = "gaussian_mixture"
-    positive: int = Field(2, ge=0, description="clusters labelled +1")
-    negative: int = Field(2, ge=0, description="clusters labelled -1")
+    positive: Annotated[int, Field(ge=0)] | Named = Field(
+        2, description="number of clusters labelled +1, the first ones; an array names them, counted from 0"
+    )
+    negative: int = Field(2, ge=0, description="number of clusters labelled -1")
     centers: Annotated[str, AfterValidator(suffix_in(ARRAY_SUFFIXES, CENTERS))] = Field(
         "orthonormal",
         description='"orthonormal", "random_sphere", "equicorrelated", or the path of an array (clusters, features)',
@@ -36,9 +40,18 @@ class GaussianMixture(Drawn):
     )
     cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
 
+    fine: Fine = None
+
+    @property
+    def centered(self) -> int:
+        """The number of centres"""
+        return (self.positive if isinstance(self.positive, int) else len(self.positive)) + self.negative
+
     @property
     def clusters(self) -> int:
-        return self.positive + self.negative
+        """Those of coarse labels among them"""
+        coarse = len(set(labels(self.positive, self.centered).tolist())) if self.fine is not None else 0
+        return self.centered + coarse
 
     @model_validator(mode="after")
     def _rules(self) -> GaussianMixture:
@@ -56,14 +69,16 @@ class GaussianMixture(Drawn):
 
     def _broken(self) -> Iterator[Broken]:
         counts = ("positive", "negative")
-        if self.clusters == 0:
+        if self.centered == 0:
             yield Broken("positive", "at least one cluster is needed: positive + negative >= 1", counts)
             return
+        yield from broken_names(self.positive, self.centered, counts)
+        yield from broken_fine(self.fine, self.supervision)
         yield from self._broken_centers()
-        yield from self._broken_draw(self.clusters, counts)
+        yield from self._broken_draw(self.centered, counts)
 
     def _broken_centers(self) -> Iterator[Broken]:
-        clusters, reads = self.clusters, ("centers", "positive", "negative")
+        clusters, reads = self.centered, ("centers", "positive", "negative")
         frame = self.centers in ("orthonormal", "equicorrelated")
         if frame and self.dimension < clusters:
             need = f"{clusters} {self.centers} centres need dimension >= positive + negative = {clusters}"
@@ -84,8 +99,35 @@ class GaussianMixture(Drawn):
             yield Broken("seed", "only for drawn centres; these are read from a file", ("centers",))
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
-        cluster_label = np.where(np.arange(self.clusters) < self.positive, 1, -1).astype(np.int64)
-        return self.around(self._drawn_centers(scenario, sibling), cluster_label, scenario.single_seed)
+        label = labels(self.positive, self.centered)
+        samples = self.around(self._drawn_centers(scenario, sibling), label, scenario.single_seed)
+        return samples if self.fine is None else self._with_coarse(scenario, samples)
+
+    def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
+        """Around the centres proper: no sample is drawn around the mean of a class."""
+        proper = slice(self.centered)
+        own = replace(samples, centers=samples.centers[proper], cluster_label=samples.cluster_label[proper])
+        return super().fresh(scenario, own, count, seed)
+
+    def _with_coarse(self, scenario: Drawing, samples: Samples) -> Samples:
+        """The same where only a part of the samples are told their cluster. The centre of a coarse one is the mean of its
+        class's."""
+        assert self.fine is not None
+        random = stream(scenario.single_seed, "data.fine")
+        cluster, label = with_coarse(samples.sample_cluster, samples.cluster_label, self.fine, random)
+        if len(label) < self.clusters:
+            raise scenario.error(
+                ("data.fine", f"{self.fine:g} leaves no sample of one label to coarse ones; take less")
+            )
+        means = [samples.centers[samples.cluster_label == sign].mean(axis=0) for sign in label[self.centered :]]
+        return Samples.supervised(
+            self.supervision,
+            inputs=samples.inputs,
+            label=samples.label,
+            sample_cluster=cluster,
+            centers=np.concatenate([samples.centers, means]),
+            cluster_label=label,
+        )
 
     def _drawn_centers(self, scenario: Drawing, sibling: Samples | None) -> Floats:
         if self.file is not None:
@@ -93,12 +135,12 @@ class GaussianMixture(Drawn):
         generator = stream(scenario.distribution_seed, "centers")
         radius = norm_of(self.radius, self.dimension)
         if self.centers == "random_sphere":
-            points = generator.standard_normal((self.clusters, self.dimension))
+            points = generator.standard_normal((self.centered, self.dimension))
             return radius * points / np.linalg.norm(points, axis=1, keepdims=True)
-        rows = frame(self.clusters, self.dimension, self.basis, generator)
+        rows = frame(self.centered, self.dimension, self.basis, generator)
         if self.centers == "equicorrelated":
             assert self.cosine is not None
-            gram = np.full((self.clusters, self.clusters), self.cosine)
+            gram = np.full((self.centered, self.centered), self.cosine)
             np.fill_diagonal(gram, 1.0)
             rows = np.linalg.cholesky(gram) @ rows
         return radius * rows
@@ -110,7 +152,7 @@ class GaussianMixture(Drawn):
             centers = read_array(scenario.files["data.centers"], "centers") if arrays is None else arrays["centers"]
         except ValueError as error:
             raise scenario.error(("data.centers", str(error))) from None
-        expected = (self.clusters, self.dimension)
+        expected = (self.centered, self.dimension)
         if centers.shape != expected:
             asked = f"array of shape {centers.shape}, but positive + negative and dimension ask for {expected}"
             raise scenario.error(("data.centers", asked))

@@ -119,7 +119,7 @@ def _turns(evidence: Evidence) -> tuple[dict[str, Floats], Booleans]:
         "start_robust": _cosine(start, after),
         "clean_robust": _cosine(before, after),
     }
-    return found, large_at(evidence, clean).any(axis=1)
+    return found, np.asarray(large_at(evidence, clean).any(axis=1))
 
 
 def turns(result: Result, *, seed: int | None = None) -> xr.Dataset:

@@ -151,7 +151,7 @@ def _mask(
         raise UsageError(f'chosen: "{chosen}" is no group; {nearest(chosen, GROUPS)}allowed: {", ".join(GROUPS)}')
     large = large_at(evidence, patient)
     if chosen == "unlearned":
-        return np.broadcast_to(~large.any(axis=1)[:, None], large.shape)
+        return np.broadcast_to(~large.any(axis=1, keepdims=True), large.shape)
     if chosen == "dropped":
         if donor is None:
             raise UsageError('chosen: "dropped" is told by the donor; say which instant that is')

@@ -76,12 +76,12 @@ def file(tmp_path_factory):
 def test_the_file_holds_the_findings_and_what_they_were_followed_by(file):
     with flowsim.open(file) as tree:
         found = tree["claims"].to_dataset()
-        assert set(found["verdict"].values) == {"holds", "not_applicable"}
+        assert set(found["verdict"].values) == {"outside", "not_applicable"}
         assert {"margin_gap", "loss_derivative_ratio", "log_norm"} <= set(tree.data_vars)
         row = found.sel(claim="li_2025.lemma_5_3.margin_gap")
         assert row["where"] == "Li et al. 2025, Lemma 5.3"
         assert row["prediction"] == "at most 1"
-        assert (float(row["bound"]), bool(row["holds"])) == (1.0, True)
+        assert (float(row["bound"]), bool(row["holds"])) == (1.0, False)
         assert row["measured"] == tree["margin_gap"][1:].max()
         assert found["premise_margin"].dims == ("claim", "premise")
         for variable in found.variables.values():
@@ -111,11 +111,11 @@ def test_what_was_not_kept_over_time_is_seen_at_the_kept_weights(file):
 def test_show_says_what_holds(file, capsys):
     assert main(["show", str(file)]) == 0
     page = capsys.readouterr().out
-    assert "  li_2025.lemma_5_3.margin_gap: holds; 0." in page
+    assert "  li_2025.lemma_5_3.margin_gap: outside; 0." in page
     assert "predicted at most 1" in page
     assert "li_2025.theorem_4_7.clean_accuracy: not_applicable" in page
     assert "because: it speaks of networks with an output per cluster" in page
     assert main(["show", "--json", str(file)]) == 0
     claims = json.loads(capsys.readouterr().out)["claims"]
-    assert claims["li_2025.lemma_5_3.margin_gap"]["verdict"] == "holds"
+    assert claims["li_2025.lemma_5_3.margin_gap"]["verdict"] == "outside"
     assert claims["li_2025.theorem_4_7.clean_accuracy"]["measured"] is None
