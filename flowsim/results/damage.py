@@ -87,8 +87,11 @@ def check_variables(file: Path, root: xr.Dataset) -> None:
 
 @contextmanager
 def reading(*names: str) -> Iterator[None]:
-    """Whatever a result makes fail that is shown or drawn becomes a UsageError which names its file: what flowsim has
-    written, it can read. What no file can cause is raised as it is."""
+    """Turn an unexpected error, while these files are shown, into a UsageError that names them and the line of code.
+
+    Such an error has two causes that cannot be told apart here: a file that is not as flowsim wrote it, or a defect of
+    flowsim. The message says both. Errors that no file can cause are raised as they are.
+    """
     try:
         yield
     except (FlowsimError, BrokenPipeError, MemoryError, *OWN):
@@ -98,8 +101,8 @@ def reading(*names: str) -> Iterator[None]:
             raise  # what cannot be written; HDF5's own numbers are negative, and xarray puts a text there
         told = " ".join(str(error).split()) or "no reason given"
         raise UsageError(
-            f"{', '.join(names)}: cannot be read as a result: it is damaged, or another program has changed it; if "
-            f"neither, this is an error in flowsim ({type(error).__name__}: {told[:200]}; {_place(error)})"
+            f"{', '.join(names)}: cannot be used: {type(error).__name__}: {told[:200]} ({_place(error)}); either the file "
+            "is damaged or was changed by another program, or this is an error in flowsim"
         ) from error
 
 
