@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever ends the process, and outputs that one process at a time writes."""
+"""Atomic writes, and locks: an output is written by one process at a time, and is never seen half written."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from threading import Event, Thread
 
 from .errors import FULL, NotWritten, UsageError
 
-#: What is appended to a file that could not be written, to be told why: more than a block of any file system.
+#: Appended to a file after a failed write, so that the system says why: more than a block of any file system.
 PROBE = bytes(2**20)
-#: Seconds between two signs of life of who holds an output, and without one of which a holder on another host is gone.
+#: Seconds between two heartbeats of a lock. A holder on another host counts as dead after QUIET seconds without one.
 BEAT, QUIET = 5.0, 120.0
+#: Linux keeps the identifier of the present boot there.
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @contextmanager
 def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
-    """Where to write what is to become the file: brought to the disk and renamed to it at the end, removed where something
-    is raised.
+    """Yield a path beside the file to write to. At the end it is synced to the disk and renamed to the file; after an error
+    it is removed, and the file is as it was.
 
-    room: bytes that it takes at least, which are asked for first. Raises NotWritten where the system refuses.
+    room: bytes that the disk must have, which is checked first. Raises NotWritten where the system refuses to write.
     """
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
@@ -50,15 +51,15 @@ def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a whole text. Raises NotWritten."""
+    """Write a text file, atomically. Raises NotWritten."""
     with written_aside(file) as aside:
         aside.write_text(text, encoding="utf-8")
 
 
 def written_elsewhere(file: Path, write: Callable[[Path], None]) -> Path | None:
-    """Have something written that could not be written to this file; where it is, None where there is no room anywhere.
+    """Write to another folder what could not be written to this file. Returns the path, or None where no folder has room.
 
-    write: to a file. Raises NotWritten where it can't.
+    write: writes to a path, or raises NotWritten.
     """
     for folder in (Path.home(), Path(gettempdir()), Path.cwd()):
         elsewhere = folder / f"rescued-{os.getpid()}-{file.name}"
@@ -69,7 +70,7 @@ def written_elsewhere(file: Path, write: Callable[[Path], None]) -> Path | None:
 
 
 def check_writable(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Raise UsageError, before anything is computed, where a result could not be written to this path."""
+    """Raise UsageError where a result cannot be written to this path. Called before anything is computed."""
     file = Path(path)
     try:
         if file.is_dir():
@@ -86,7 +87,7 @@ def check_writable(path: str | os.PathLike[str], overwrite: bool) -> None:
 
 @contextmanager
 def claimed(path: str | os.PathLike[str], overwrite: bool) -> Iterator[None]:
-    """Hold a file that can be written, as `check_writable` and `held` say."""
+    """Check that a file can be written, and lock it. Raises UsageError, as `check_writable` and `held` do."""
     file = Path(path)
     check_writable(file, overwrite)
     with held(file):
@@ -96,9 +97,9 @@ def claimed(path: str | os.PathLike[str], overwrite: bool) -> Iterator[None]:
 
 @contextmanager
 def held(output: Path) -> Iterator[None]:
-    """Keep others from writing to a file or a folder, and remove what killed processes have left beside it.
+    """Lock a file or a folder, and remove what killed processes have left beside it.
 
-    Raises UsageError where another process holds it, with who that is.
+    Raises UsageError where another process holds the lock, and names it. The lock of a dead process does not count.
     """
     whole = Path(os.path.abspath(output))
     lock, over = whole.with_name(f".{whole.name}.lock"), Event()
@@ -127,9 +128,9 @@ def held(output: Path) -> Iterator[None]:
 
 
 def remove_left_overs(folder: Path, pattern: str = "*") -> None:
-    """Remove what processes that were killed as they wrote files of such names have left in a folder.
+    """Remove the temporary files of killed processes: those of `written_aside` for files that match the pattern.
 
-    Only for who holds them: it is not asked whether somebody writes them.
+    Call it only under the lock: it would remove the file of a live process, too.
     """
     for file in folder.glob(f".{pattern}.*"):
         if file.suffix[1:].isdecimal():
@@ -138,7 +139,7 @@ def remove_left_overs(folder: Path, pattern: str = "*") -> None:
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that writes to an output. started: what tells it from others of the same number; since: in UTC."""
+    """The process that holds a lock. started: tells it from later processes of the same number; since: in UTC."""
 
     host: str
     process: int
@@ -152,14 +153,14 @@ class Holder:
 
     @classmethod
     def read(cls, opened: int) -> Holder | None:
-        """Of an open lock; None where none is named."""
+        """The holder that an open lock file names, or None."""
         try:
             return cls(**json.loads(os.pread(opened, 4096, 0)))
         except (ValueError, TypeError):
             return None
 
     def lives(self, opened: int) -> bool:
-        """Whether the process may still be there."""
+        """Whether the process may still be alive."""
         if self.host != socket.gethostname() or os.name != "posix":
             return time.time() - os.fstat(opened).st_mtime < QUIET
         try:
@@ -172,14 +173,14 @@ class Holder:
 
 
 def _taken(lock: Path, output: Path) -> int:
-    """The lock, open, with this process named in it."""
+    """Open the lock file and write this process into it. Raises UsageError where a live process holds it."""
     while True:
         opened = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             free, holder = _lock(opened), Holder.read(opened)
             if not free or (holder is not None and holder.lives(opened)):
                 raise UsageError(f"{output}: {_told(holder)}; wait for it, or write elsewhere by -o ({lock})")
-            if _is_at(lock, opened):  # who held it may have removed it since it was opened here
+            if _is_at(lock, opened):  # else the holder has removed it since it was opened here
                 os.truncate(opened, 0)
                 os.pwrite(opened, json.dumps(asdict(Holder.of_this_process())).encode(), 0)
                 return opened
@@ -203,7 +204,7 @@ def _is_at(path: Path, opened: int) -> bool:
 
 
 def _lock(opened: int) -> bool:
-    """Whether nobody else on this machine has it open and locked; where there are no such locks, whoever it be."""
+    """Take the system's lock on an open file; False where another process has it. True where the system has no locks."""
     try:
         import fcntl
     except ImportError:
@@ -218,7 +219,7 @@ def _lock(opened: int) -> bool:
 
 
 def _started(process: int) -> str:
-    """When a process of this machine was started, by the machine's own count; "" where the system does not tell."""
+    """When a process of this machine was started: boot and clock ticks since. "" where the system does not tell."""
     try:
         words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return f"{BOOT.read_text().strip()} {words[19]}"
@@ -227,7 +228,7 @@ def _started(process: int) -> str:
 
 
 def _ask_for(file: Path, room: int) -> None:
-    """Raise OSError where a file has no room for so many bytes: HDF5 does not say why it could not write."""
+    """Raise OSError where the disk has no room for so many bytes: HDF5 would fail without a reason."""
     if not room or not hasattr(os, "posix_fallocate"):
         return
     with file.open("wb") as opened:
@@ -247,7 +248,7 @@ def _bring_to_disk(path: Path) -> None:
 
 
 def _reason(error: Exception, aside: Path) -> str:
-    """Why a file could not be written."""
+    """Why a file could not be written: HDF5 does not say, so a write by Python is tried."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     try:

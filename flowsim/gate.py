@@ -1,6 +1,6 @@
-"""The gate for what comes from outside: the bounds of scenarios, tables and results, and which files are opened at all.
+"""Bounds on what comes from outside: scenarios, tables, results. docs/limits.md has the list.
 
-Every bound has a name, by which ``--limit NAME=VALUE`` or the environment variable FLOWSIM_LIMITS raises it.
+``--limit NAME=VALUE`` or the environment variable FLOWSIM_LIMITS gives a bound another value.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import NamedTuple
 from .errors import UsageError
 from .machine import available, free
 
-#: The environment variable with other values of bounds, as ``NAME=VALUE,NAME=VALUE``; processes of a sweep inherit it.
+#: Values of bounds, as ``NAME=VALUE,NAME=VALUE``. The workers of a sweep inherit the variable.
 VARIABLE = "FLOWSIM_LIMITS"
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 LENGTHS = {"years": 365 * 86400.0, "days": 86400.0, "hours": 3600.0, "minutes": 60.0}
-#: No number of years to speak of is larger.
+#: Longer times are not told in years.
 MOST_YEARS = 1e6
 
 
 class Limit(NamedTuple):
-    """value: unless another one is given; None where the machine says it. unit: "bytes" or what is counted."""
+    """value: the default; None where it depends on the machine. unit: "bytes", or what is counted."""
 
     value: float | None
     unit: str
@@ -45,24 +45,26 @@ LIMITS = {
     "disk": Limit(None, "bytes", "disk that a run or a sweep takes: what is free where it is written"),
     "seconds": Limit(30 * 86400, "seconds", "time that a run is predicted to take"),
 }
-#: What is no larger may be packed as tightly as it likes.
+#: The bound `unpacked` does not apply to fewer bytes.
 SMALL = 64 * 2**20
 
 
 def limit(name: str) -> float:
-    """The bound of this name, but that of disk: see `disk_limit`."""
+    """The value of a bound. For "disk", use `disk_limit`."""
     value = _given().get(name, LIMITS[name].value)
     return available() if value is None else value
 
 
 def disk_limit(place: Path) -> float:
-    """The bound of what is written to a folder."""
+    """The bound "disk" for a folder, in bytes."""
     return _given().get("disk", free(place))
 
 
 def set_limit(assignment: str) -> None:
-    """``NAME=VALUE``: give a bound another value, in this process and in those that it starts. A number may have one of the
-    units KiB, MiB, GiB and TiB. Raises UsageError where that is none."""
+    """Give a bound another value, for this process and those that it starts.
+
+    assignment: ``NAME=VALUE``, where VALUE may have a unit: KiB, MiB, GiB, TiB. Raises UsageError for anything else.
+    """
     name, _, value = (part.strip() for part in assignment.partition("="))
     kept = {**_given(), name: _number(name, value)}
     os.environ[VARIABLE] = ",".join(f"{key}={number:.17g}" for key, number in kept.items())
@@ -87,12 +89,12 @@ def _number(name: str, text: str) -> float:
 
 
 def size(count: float) -> str:
-    """So many bytes, in words."""
+    """A number of bytes, in words."""
     return f"{count / 2**20:.4g} MiB" if count < 2**30 else f"{count / 2**30:.4g} GiB"
 
 
 def duration(seconds: float) -> str:
-    """So long, in words, to the digits that a prediction has."""
+    """A predicted time, in words, to two or three digits."""
     if seconds > MOST_YEARS * LENGTHS["years"]:
         return f"more than {MOST_YEARS:g} years"
     for name, length in LENGTHS.items():
@@ -102,7 +104,7 @@ def duration(seconds: float) -> str:
 
 
 def raised(name: str, needed: float) -> str:
-    """How the bound of this name is raised so far."""
+    """The option that raises a bound to this value."""
     if LIMITS[name].unit != "bytes":
         return f"--limit {name}={math.ceil(needed) if math.isfinite(needed) else 'inf'}"
     return f"--limit {name}={math.ceil(needed / 2**20)}MiB" if math.isfinite(needed) else f"--limit {name}=inf"
@@ -113,7 +115,7 @@ NO_FILE = "no such file"
 
 
 def obstacle(path: Path) -> str:
-    """Why a path is not a file to be read; "" where it is one. Pipes and devices may never end."""
+    """Why a path is not a file that can be read; "" where it is one. Pipes and devices are none: they may never end."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -125,7 +127,10 @@ def obstacle(path: Path) -> str:
 
 
 def check_unpacked(packed: float, unpacked: float) -> None:
-    """Raise ValueError where arrays that a file of `packed` bytes announces are more than fits, or than a file packs."""
+    """Raise ValueError where the arrays of a file do not fit into memory, or unpack to suspiciously much.
+
+    packed: bytes of the file; unpacked: bytes of its arrays, by its headers.
+    """
     fits(unpacked, "its arrays")
     most = max(SMALL, limit("unpacked") * max(packed, 1.0))
     if unpacked > most:
@@ -137,6 +142,6 @@ def check_unpacked(packed: float, unpacked: float) -> None:
 
 
 def fits(needed: float, what: str) -> None:
-    """Raise ValueError where so many bytes are more than there is memory."""
+    """Raise ValueError where so many bytes do not fit into memory. what: the subject of the message, in the plural."""
     if needed > (most := limit("memory")):
         raise ValueError(f"{what} need {size(needed)}, and {size(most)} of memory is available")

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end: Ctrl-C, a batch system's SIGTERM, and SIGHUP of a terminal that goes away."""
+"""Signals that ask a process to end: SIGINT (Ctrl-C), SIGTERM (batch systems), SIGHUP (a terminal that is closed)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class Ending:
-    """Whether the process has been asked to end. The first signal is only noted, a second one acts at once.
+    """Notes the first signal, so that a run can stop where its state is whole. A second one acts as usual.
 
-    flag (1,): the same for compiled code."""
+    flag (1,): whether a signal came, for compiled code.
+    """
 
     def __init__(self) -> None:
         import numpy as np  # not before a command is known
@@ -38,7 +39,7 @@ class Ending:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is interrupted by the first signal, too, as by Ctrl-C, also where that has come before."""
+        """Inside, the first signal raises KeyboardInterrupt, too; so does one that came before."""
         self._at_once = True
         try:
             if self.asked:
@@ -59,7 +60,7 @@ _outermost: list[Ending] = []
 
 @contextmanager
 def endings() -> Iterator[Ending]:
-    """Note signals as long as this is entered; within another one, it is the other. Only the main thread is told."""
+    """Listen to signals. Nested calls share one `Ending`. In other threads than the main one no signal comes."""
     if _outermost:
         yield _outermost[0]
         return
@@ -77,7 +78,7 @@ def endings() -> Iterator[Ending]:
 
 
 def interrupt_on_signals() -> None:
-    """SIGTERM and SIGHUP interrupt this process as Ctrl-C does, so that it tidies up."""
+    """Make SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, so that the process tidies up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

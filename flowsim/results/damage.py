@@ -1,4 +1,4 @@
-"""What a file has to be before it is opened as a result, and what is said of one that turns out to be damaged."""
+"""Checks of a file before it is used as a result, and messages about damaged ones."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PACKAGE = Path(__file__).parents[1]
 TEXTS = ("title", "scenario", "flowsim_version", "engine", "solver", "clock", "warnings", "status", "status_cause")
 NUMBERS = ("format_version", "wall_time", "rtol", "step")
 
-#: Errors of flowsim's own, or of how it is installed, whatever a file holds.
+#: Errors that no file can cause: defects of flowsim or of its installation.
 OWN = (ImportError, NameError, AssertionError, SyntaxError, NotImplementedError)
 
 
 def check_file(file: Path) -> None:
-    """Raise UsageError where a path is no file, or where its arrays would take more than such a file may unpack to."""
+    """Raise UsageError where a path is no NetCDF file, or where its arrays are beyond the bounds of :mod:`flowsim.gate`."""
     if why := obstacle(file):
         raise UsageError(f"{file}: {why}")
     import netCDF4
@@ -44,13 +44,13 @@ def check_file(file: Path) -> None:
 
 
 def _size(group: Any) -> float:
-    """Bytes of all arrays of a group and of those in it, as their headers say; of texts of any length, what names them."""
+    """Bytes of all arrays of a group and its subgroups, by their headers; a text of any length counts as a pointer."""
     own = sum(math.prod(array.shape) * (np.dtype(array.dtype).itemsize or 8) for array in group.variables.values())
     return float(own + sum(map(_size, group.groups.values())))
 
 
 def check_attributes(file: Path, attributes: dict[Any, Any]) -> None:
-    """Raise UsageError where an attribute of the root is not of the type that flowsim writes."""
+    """Raise UsageError where an attribute of the root has another type than flowsim writes."""
     for name in TEXTS:
         if not isinstance(attributes.get(name, ""), str):
             raise UsageError(f"{file}: damaged: its attribute {name} is no text")
@@ -72,7 +72,7 @@ def check_clock(file: Path, root: xr.Dataset) -> None:
 
 
 def check_variables(file: Path, root: xr.Dataset) -> None:
-    """Raise UsageError where a variable that flowsim knows is not along the dimensions that it has, or is no number."""
+    """Raise UsageError where a variable that flowsim knows has other dimensions, or holds no numbers."""
     known = {name: ("time", *found.dims) for name, found in OBSERVABLES.items() if not found.group} | DIMENSIONS
     for name, dims in known.items():
         if name not in root.variables or name in TEXT_VARIABLES:
@@ -87,8 +87,11 @@ def check_variables(file: Path, root: xr.Dataset) -> None:
 
 @contextmanager
 def reading(*names: str) -> Iterator[None]:
-    """Whatever a result makes fail that is shown or drawn becomes a UsageError which names its file: what flowsim has
-    written, it can read. What no file can cause is raised as it is."""
+    """Turn an unexpected error, while these files are shown, into a UsageError that names them and the line of code.
+
+    Such an error has two causes that cannot be told apart here: a file that is not as flowsim wrote it, or a defect of
+    flowsim. The message says both. Errors that no file can cause are raised as they are.
+    """
     try:
         yield
     except (FlowsimError, BrokenPipeError, MemoryError, *OWN):
@@ -98,13 +101,13 @@ def reading(*names: str) -> Iterator[None]:
             raise  # what cannot be written; HDF5's own numbers are negative, and xarray puts a text there
         told = " ".join(str(error).split()) or "no reason given"
         raise UsageError(
-            f"{', '.join(names)}: cannot be read as a result: it is damaged, or another program has changed it; if "
-            f"neither, this is an error in flowsim ({type(error).__name__}: {told[:200]}; {_place(error)})"
+            f"{', '.join(names)}: cannot be used: {type(error).__name__}: {told[:200]} ({_place(error)}); either the file "
+            "is damaged or was changed by another program, or this is an error in flowsim"
         ) from error
 
 
 def _place(error: Exception) -> str:
-    """The last line of flowsim's that an error went through."""
+    """The innermost line of flowsim's code in an error's traceback."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(PACKAGE))]
     last = frames[-1]
     return f"{Path(last.filename).relative_to(PACKAGE)}:{last.lineno}"

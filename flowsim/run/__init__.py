@@ -37,16 +37,16 @@ def run(
 ) -> xr.DataTree:
     """Integrate a scenario, or the one in a file or a mapping, and return its result; with `output`, write it there too.
 
-    data, init: samples and initial weights in memory, in place of those that the scenario speaks of; the result holds them.
-    progress: True for a bar on standard error, where that is a terminal or a notebook, which shows one by itself; or what
-    is called now and then with how far the run is, a :class:`flowsim.run.progress.Standing`. warn is called with each
-    reason to be wary. resume goes on from the file `output`, which an interrupted run of the same scenario has left.
-    checkpoint_every: wall seconds between two checkpoints; by default as often as costs no more than 2 % of the time. An
-    ensemble has a dimension `seed`.
+    data, init: samples and initial weights in memory, instead of the scenario's; the result holds them.
+    overwrite: replace the file `output`. resume: go on from it, where an unfinished run of the same scenario has left it.
+    checkpoint_every: wall seconds between two checkpoints; by default as often as costs no more than 2 % of the time.
+    progress: True for a bar on standard error, if that is a terminal (in a notebook the default); or a function, called now
+    and then with a :class:`flowsim.run.progress.Standing`. warn: called with each warning.
+
     However the run ends, the result holds what was reached, and its attributes `status`, `status_cause` and
-    `status_remedy` say how it ended.
-    Raises ScenarioError or UsageError before anything is computed or written, NotWritten where the result cannot be
-    written: it is `result` of the exception.
+    `status_remedy` say how it ended. An ensemble has a dimension `seed`.
+    Raises ScenarioError or UsageError before anything is computed or written; NotWritten where the result cannot be
+    written, with the result as an attribute of the exception.
     """
     from ..problem import with_given
     from ..scenario import as_scenario
@@ -67,7 +67,7 @@ def run_ensemble(
     progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> xr.DataTree:
-    """Run a scenario once for each of the seeds; what follows them is as for :func:`flowsim.run`."""
+    """Run a scenario once for each of the seeds. The other arguments are those of :func:`flowsim.run`."""
     from ..scenario import as_scenario
 
     ensemble = as_scenario(scenario).replace({"seed": list(seeds)})
@@ -83,7 +83,7 @@ def run_ensemble(
 
 
 class _Callable(ModuleType):
-    """A package of the name of its main function cannot hide that: whoever imports it would."""
+    """Makes the package callable: importing it would otherwise replace the function of the same name."""
 
     __call__ = staticmethod(run)
 

@@ -1,4 +1,4 @@
-"""What a run that was cut short leaves in its file, so that it can go on as if nothing had happened."""
+"""The group `checkpoint` of an unfinished run: the state from which it is resumed, bit for bit."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ..solve.status import Status
 from .drive import Run
 
 GROUP = "checkpoint"
-#: The keys that may differ between the parts of a run.
+#: Keys that may have another value when a run is resumed.
 BUDGET = re.compile(r"(flow|stage\[\d+\])\.(wall_time|until\.steps)")
 #: An error names at most so many keys.
 NAMED = 3
-#: What begins the names of what a stage began with.
+#: Prefix of the state with which a stage began.
 BEGAN = "began_"
-#: What begins the names of what tells whether a flow has come to rest.
+#: Prefix of the state that tells whether a flow has come to rest.
 REST = "rest_"
-#: How a flow ended.
+#: The attribute that says how the flow ended.
 FLOWN = "flown"
 OTHER_VERSION = (
     "the run in this file was begun by another version of flowsim, and this one cannot go on with it; run it anew"
@@ -43,8 +43,11 @@ STARTS = ("direction", "log_norm", "output_sign", "output_log")
 
 @dataclass(frozen=True)
 class Begun:
-    """Which stage is under way, and the instant that it began with: time and counts of the whole run, kept instants until
-    then, and weights, None of a run without stages."""
+    """The stage under way, and how it began.
+
+    time, counts: of the whole run until then. instants: how many were kept until then. start: the weights; None in a run
+    without stages.
+    """
 
     stage: int = 0
     time: float = 0.0
@@ -65,8 +68,7 @@ class Begun:
 
 
 def save(run: Run, begun: Begun) -> xr.Dataset:
-    """The state of a member under way. Of members that share a run none is saved: those that are done stay as they are, the
-    others are run anew."""
+    """The state of a run's only member. Members of ensembles are not saved: those that have not ended are run anew."""
     course = run.course
     arrays = course.integrator.save(course.carry)
     if run.rest is not None:
@@ -85,23 +87,23 @@ def save(run: Run, begun: Begun) -> xr.Dataset:
 
 
 def after_flow(status: Status) -> xr.Dataset:
-    """What a run goes on from whose evaluation alone is not done. status: how the flow ended."""
+    """The checkpoint of a run whose evaluation alone is not done. status: how the flow ended."""
     return xr.Dataset(attrs={FLOWN: json.dumps(asdict(status))})
 
 
 def flown(tree: xr.DataTree) -> Status | None:
-    """How the flow ended, where the evaluation alone is not done. Raises UsageError where the run is complete."""
+    """How the flow ended, if the evaluation alone is not done; else None. Raises UsageError where the run is complete."""
     told = _saved(tree).attrs.get(FLOWN)
     return None if told is None else Status(**json.loads(told))
 
 
 def seconds_of(tree: xr.DataTree) -> float:
-    """What the whole run had spent. Raises UsageError where the result holds no checkpoint."""
+    """Seconds that the run had taken. Raises UsageError where the result holds no checkpoint."""
     return float(_saved(tree).attrs["seconds"])
 
 
 def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest | None) -> Run:
-    """The inverse of `save`. rest: of the same run as it begins."""
+    """The inverse of `save`. rest: that of the same run at its beginning, which is updated."""
     saved = _saved(tree)
     arrays = {str(name): array.values for name, array in saved.data_vars.items()}
     of_engine = {name: array for name, array in arrays.items() if not name.startswith((BEGAN, REST))}
@@ -116,7 +118,7 @@ def restore(tree: xr.DataTree, integrator: Integrator, clock: Clock, rest: Rest 
 
 
 def restore_begun(tree: xr.DataTree) -> Begun:
-    """Of a run in stages, which one is under way."""
+    """The stage under way, of a run in stages."""
     saved = _saved(tree)
     if f"{BEGAN}upper_0" in saved:
         raise UsageError(OTHER_VERSION)
@@ -135,8 +137,10 @@ def restore_begun(tree: xr.DataTree) -> Begun:
 
 
 def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: str) -> None:
-    """Raise UsageError where a result was made by a scenario that differs in more than its budgets and its title, or
-    by a plugin of other content."""
+    """Raise UsageError where a result cannot be resumed by this scenario.
+
+    The scenarios may differ in title and budgets alone; plugins, data and initial weights must be the same.
+    """
     try:
         made_by = scenario_of(tree)
     except UsageError as error:
@@ -174,7 +178,7 @@ def _same(one: xr.Dataset, other: xr.Dataset, name: str) -> bool:
 
 
 def _compared(values: Any, key: str = "") -> dict[str, Any]:
-    """Dotted key -> value, without title and budgets."""
+    """Dotted key -> value, for all keys but the title and the budgets."""
     if isinstance(values, dict):
         inner = [(f"{key}.{name}" if key else name, value) for name, value in values.items()]
     elif isinstance(values, list) and values and isinstance(values[0], dict):

@@ -1,4 +1,4 @@
-"""What a run takes in memory, on disk and in time, before it does; what cannot fit is refused."""
+"""Predictions of the memory, disk and time that a run takes; what cannot fit is refused."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ..problem.work import Part, Work
 from ..scenario import Scenario
 from ..scenario.flow import Flow, Stage
 
-#: Evaluations that a flow is reckoned with before it has run; iterations of descent are known.
+#: Evaluations that a prediction assumes for a flow. Iterations of descent are known.
 EVALUATIONS = 1500
-#: A second copy of what is kept exists while it is laid out and written.
+#: What is kept is in memory twice while it is laid out and written.
 COPIES = 2
 
 
 def evaluations(scenario: Scenario) -> float:
-    """Of all stages: of descent as many as there are iterations at most, of a flow as many as most flows take."""
+    """Evaluations of all stages: the iterations of descent, EVALUATIONS for a flow."""
     return sum(map(_evaluations, (part.flow for part in scenario.stages)))
 
 
 def times(scenario: Scenario, work: Work) -> list[Part]:
-    """What takes how long, of one member: each stage, and what [evaluate] asks for."""
+    """How long the parts of one member take: each stage, and what [evaluate] asks for."""
     return [*flow_times(scenario, work), *evaluate_times(scenario, work)]
 
 
 def evaluate_times(scenario: Scenario, work: Work) -> list[Part]:
-    """Of what [evaluate] asks for, of one member."""
+    """How long what [evaluate] asks for takes, for one member."""
     if not scenario.evaluate.anything:
         return []
     # attacks, papers and optimisers, which other runs do without
@@ -40,7 +40,7 @@ def evaluate_times(scenario: Scenario, work: Work) -> list[Part]:
 
 
 def flow_times(scenario: Scenario, work: Work) -> Iterator[Part]:
-    """Of each stage, of one member."""
+    """How long each stage takes, for one member."""
     for key, flow in scenario.flows():
         name, steps, copies = "flow", 0, 1
         if isinstance(flow, Stage):
@@ -57,7 +57,7 @@ def flow_times(scenario: Scenario, work: Work) -> Iterator[Part]:
 
 
 def data_bytes(problem: Problem, reduced: Reduced) -> int:
-    """Of the samples, those that are held out included."""
+    """Bytes of the samples, of training and of test."""
     samples = problem.samples
     held = [samples.stored, *([reduced.stored] if reduced.stored is not samples.stored else [])]
     if problem.test is not None:
@@ -66,8 +66,10 @@ def data_bytes(problem: Problem, reduced: Reduced) -> int:
 
 
 def check_cost(scenario: Scenario, reduced: Reduced, kept: int) -> None:
-    """Raise ScenarioError where a run would take longer than its limit, or more memory than there is. kept: bytes of what
-    is kept."""
+    """Raise ScenarioError where a run would take longer than its limit, or more memory than there is.
+
+    kept: bytes of the trajectory.
+    """
     most, count = limit("seconds"), len(scenario.seeds)
     parts = times(scenario.members[0], Work.of(reduced))
     in_all = count * sum(part.seconds for part in parts)
@@ -80,7 +82,7 @@ def check_cost(scenario: Scenario, reduced: Reduced, kept: int) -> None:
 
 
 def check_disk(kept: float, place: Path, what: str, advice: str) -> None:
-    """Raise UsageError where a folder's disk has no room for so many bytes."""
+    """Raise UsageError where a folder's disk has no room for so many bytes. what, advice: parts of the message."""
     room = disk_limit(place)
     if kept > room:
         raise UsageError(
@@ -97,13 +99,13 @@ def _evaluations(flow: Flow) -> float:
 
 
 def _within(part: Part, seconds: float) -> Part:
-    """The part, which is cut short after so many seconds."""
+    """The part, cut short after so many seconds."""
     share = min(1.0, seconds / part.seconds)
     return Part(part.name, share * part.operations, share * part.seconds, part.keys)
 
 
 def _too_long(parts: list[Part], count: int, in_all: float, most: float) -> Iterator[tuple[str, str]]:
-    """(key, message) of the longest part of each name that is too long by itself; where none is, of the longest of all."""
+    """(key, message) for each part that alone takes too long; if none does, for the longest one."""
     longest = {part.name: part for part in sorted(parts, key=lambda part: part.seconds)}
     alone = [part for part in longest.values() if count * part.seconds > most]
     for part in alone or [max(parts, key=lambda part: part.seconds)]:

@@ -1,4 +1,4 @@
-"""The host loop between compiled chunks: what is kept and when."""
+"""The loop around compiled chunks of steps: what is kept, when it is saved, and when the run ends."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..solve.status import Status, judge
 
 
 class Recording(Protocol):
-    """Where kept instants go."""
+    """What takes the kept instants."""
 
     @property
     def room(self) -> int:
-        """How many instants it wants at once, at most."""
+        """How many instants it takes at once, at most."""
 
     def keep(self, passed: Passed) -> str:
-        """The stop condition that is watched at kept instants and that the last of these meets, in words; "" for none."""
+        """Keep instants. Returns, in words, the stop condition that the last of them meets; "" for none."""
 
     def thin(self) -> None:
-        """Drop every other kept instant, the second first."""
+        """Drop every other kept instant, beginning with the second."""
 
     @property
     def last_time(self) -> float:
@@ -43,10 +43,10 @@ class Recording(Protocol):
 
 @dataclass
 class Run:
-    """A stage under way: all that changes while it is driven, and all that a checkpoint needs beside the recording.
+    """The state of a stage under way: with the recording, all that a checkpoint needs.
 
-    clock: of the whole run, all stages and members. loose: the last kept instant is where the run stopped, not one of the
-    schedule's. rest: what tells whether it has come to rest, where that is to end it.
+    clock: of the whole run, all stages and members. loose: whether the last kept instant is not one of the schedule's, but
+    where the run stopped. rest: tells whether the flow has come to rest; None where that does not end it.
     """
 
     course: Course
@@ -63,10 +63,10 @@ def drive(
     checkpoint: Callable[[], None],
     stopped: Booleans,
 ) -> Status:
-    """Integrate until a goal is reached or the promise cannot be kept, and say which.
+    """Integrate until a goal is reached or the run cannot go on. Returns how it ended.
 
-    Between chunks progress is called with the report, and where the run goes on, checkpoint. stopped (1,): set, it ends
-    the run. The instant at which the run stops is always kept.
+    Between chunks it calls progress with the report, then checkpoint if the run goes on. stopped (1,): ends the run when it
+    is set. The instant at which the run stops is always kept.
     """
     course, rest = run.course, run.rest
     at_once, begun = recording.room if rest is None else 1, course.report.tried
@@ -83,7 +83,7 @@ def drive(
         if course.due and not met and not (rest is not None and rest.settled):
             continue
         progress(course.report)
-        # however little wall time there is, a run that nobody stops makes a step
+        # the budget of wall time ends no run before its first step
         seconds = run.clock.seconds if course.report.tried > begun or stopped[0] else 0.0
         status = judge(scenario, _as_kept(scenario, run, recording, met), seconds, bool(stopped[0]))
         if status is not None:
@@ -96,7 +96,7 @@ def drive(
 
 
 def _as_kept(scenario: Scenario, run: Run, recording: Recording, met: str) -> Report:
-    """The report, with what kept instants say: that a stop condition is met, or that the flow rests."""
+    """The report, completed by what is known at kept instants: a stop condition that is met, or a flow at rest."""
     report = run.course.report
     if met:
         return replace(report, reached=met)
@@ -111,6 +111,6 @@ def _time_of(report: Report) -> float:
 
 
 def _attempts(course: Course, scenario: Scenario) -> int | None:
-    """The most steps to try next; None where any number will do."""
+    """The most steps to try next; None without a budget."""
     limit = scenario.flow.until.steps
     return None if limit is None else limit - course.report.steps

@@ -1,4 +1,4 @@
-"""``flowsim.flow``: any network that is a JAX function of a tree of arrays, through the same pipeline as a scenario."""
+"""``flowsim.flow``: runs for networks that are JAX functions of a tree of arrays."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def asked(
     seed: int | Sequence[int],
     keys: Mapping[str, Any],
 ) -> Scenario:
-    """The scenario that the arguments of :func:`flow` make, with the network."""
+    """The scenario, with its network, that the arguments of :func:`flow` describe."""
     from ..kinds.trees import arrays_of, network_of, over_samples
 
     seeds = [seed] if isinstance(seed, int) else [int(one) for one in seed]
@@ -144,7 +144,7 @@ def _sections(
 
 
 def _columns(arrays: Mapping[int, Sequence[Any]]) -> list[list[Any]]:
-    """For each trained array: that of the first seed, and then those of all seeds."""
+    """For each trained array: its values for the first seed, then for all seeds."""
     return [[column[0], *column] for column in zip(*arrays.values(), strict=True)]
 
 
@@ -153,7 +153,7 @@ def _flat(x: Any) -> Any:
 
 
 def _is_module(params: Any) -> bool:
-    """Whether this is a tree that can be called, and not a function from seeds to trees."""
+    """Whether this is a module, that is a tree that can be called, rather than a function from seeds to trees."""
     from ..kinds.trees import is_leaf
 
     return not is_leaf(params)

@@ -1,4 +1,4 @@
-"""A member of a run: its stages one after the other, each from where the one before ended; most have a single one."""
+"""One member of a run, and its stages: each begins where the one before ended. Most runs have one stage."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ ADDED = tuple(name for name in COUNTS if name != "step_size")
 
 
 class Member:
-    """A member under way. integrator, run, recorder: of the stage under way, whose times are its own; begun: what it began
-    with. loose: the last kept instant is where the member stopped, not one of its schedule's."""
+    """A member under way.
+
+    integrator, run, recorder: of the stage under way, in the stage's own time. begun: how that stage began. loose: whether
+    the last kept instant is not one of the schedule's, but where the member stopped.
+    """
 
     def __init__(self, prepared: Prepared, whole: Scenario, clock: Clock):
-        """whole: the scenario of all members, which keep the same instants."""
+        """whole: the scenario of all members; they keep the same instants."""
         # the first member of several was prepared with the scenario of all
         self.prepared, self.parts, self.loose = prepared, prepared.scenario.members[0].stages, False
         self.begun: Begun
@@ -50,15 +53,15 @@ class Member:
 
     @cached_property
     def run(self) -> Run:
-        """It begins when this is first asked for."""
+        """The stage under way. It begins when this is first read."""
         return self._first_run()
 
     def begin(self) -> Report:
-        """Make ready to step, which may take a while; from where."""
+        """Prepare the first step, which may compile. Returns the report before it."""
         return self.report
 
     def resume(self, tree: xr.DataTree) -> None:
-        """Go on from what an unfinished run of the same scenario has left."""
+        """Take over the state that an unfinished run of the same scenario has left."""
         kept = layout.trajectory_of(tree)
         if self.prepared.scenario.stage:
             begun = checkpoint.restore_begun(tree)
@@ -72,7 +75,7 @@ class Member:
         self.run.loose = False
 
     def drive(self, progress: Callable[[Report], None], save: Callable[[], None], stopped: Booleans) -> Status:
-        """Go through all stages that are left, or until one of them cannot be finished; how the last one of them ended.
+        """Run the stages that are left, until one of them fails. Returns how the last one ended.
 
         progress, save, stopped: as for :func:`flowsim.run.drive.drive`.
         """
@@ -95,7 +98,7 @@ class Member:
         return Outcome(status, self.recorder.stop_time, plan.engine, plan.solver, plan.coordinates, plan.warnings)
 
     def groups(self, scenario: Scenario, problem: Problem, outcomes: Sequence[Outcome]) -> dict[str, xr.Dataset]:
-        """All groups of what was observed, of an only member; as for :class:`flowsim.results.gathered.Gathered`."""
+        """All groups of the result, for a run of one member; as :class:`flowsim.results.gathered.Gathered` has them."""
         trajectory = self.trajectory(complete=not outcomes[0].status.exit_code)
         known = layout.coordinates(self.prepared.setting)
         if scenario.stage:
@@ -109,7 +112,7 @@ class Member:
         return groups
 
     def standing(self, report: Report) -> Standing:
-        """How far it is, where it is the only one. report: of the stage under way."""
+        """How far a run of one member is. report: of the stage under way."""
         in_run = replace(report, time=self.begun.time + report.time)
         return Standing(1, 0, 1, in_run, self.recorder.log_loss, self.recorder.phase)
 
@@ -118,7 +121,7 @@ class Member:
         return kept if self._earlier is None else self._earlier + kept
 
     def save(self) -> xr.Dataset:
-        """What a checkpoint holds of it, where it is driven."""
+        """The state for a checkpoint."""
         return checkpoint.save(self.run, self.begun)
 
     @property
@@ -142,7 +145,7 @@ class Member:
         return Begun(index, time, counts, instants, self.integrator.now(self.run.course.carry))
 
     def _make(self, begun: Begun) -> None:
-        """Integrator and recorder of a stage."""
+        """Make the integrator and the recorder of a stage."""
         self.begun = begun
         prepared, part = self.prepared, self.parts[begun.stage]
         plan = replace(prepared.plans[begun.stage], origin=begun.time, iterations=begun.counts.get("steps", 0))
@@ -155,7 +158,7 @@ class Member:
         self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, begun.counts)
 
     def _anew(self, start: Snapshot) -> Snapshot:
-        """The same with the arrays that the stage under way draws anew."""
+        """The weights, with the arrays that the stage under way draws anew."""
         drawn, network = redrawn(self.parts[self.begun.stage], self.prepared.problem), self.prepared.problem.network
         if network is None or not drawn:
             return start
@@ -163,7 +166,7 @@ class Member:
         return replace(start, leaves=tuple(drawn.get(leaf.name, array) for leaf, array in pairs))
 
     def _first_run(self) -> Run:
-        """The stage from its beginning."""
+        """The stage under way at its beginning."""
         index, carry = self.begun.stage, self.integrator.begin()
         first_step = self.integrator.report(carry).step_size
         schedule = Schedule.of(self._whole[index], first_step, self.prepared.plans[index].reading)

@@ -1,4 +1,4 @@
-"""The members of a run, one for each seed: a single one in most runs, several side by side in others."""
+"""The members of a run, one for each seed. Most runs have one; several run side by side in threads."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .member import Member
 from .prepare import Prepared
 from .progress import Standing
 
-#: Wall seconds between two looks at Ctrl-C and at the clock.
+#: Wall seconds between two checks for Ctrl-C and the budget of time.
 POLL_SECONDS = 0.1
 #: A cause names at most so many seeds.
 NAMED_SEEDS = 10
-#: What to do about members that a budget has stopped; others have a remedy of their own.
+#: What to do about members that a budget or Ctrl-C has stopped. Other causes have remedies of their own.
 REMEDIES = {
     "interrupted": "--resume runs the members that are not done",
     "wall_time_limit": "raise flow.wall_time; --resume then runs the members that are not done",
@@ -40,11 +40,14 @@ Tell = Callable[[Standing], None]
 
 
 class Members:
-    """The members of a run, and what they share. outcomes: how each of them has ended. kept: the only member of a run,
-    which is laid out without a dimension `seed`, or what several have given."""
+    """The members of a run, and what they share.
+
+    outcomes: how each member has ended. kept: the only member, whose result has no dimension `seed`, or what several
+    members have given.
+    """
 
     def __init__(self, first: Prepared, warn: Callable[[str], None]):
-        """warn is called with reasons to be wary of members other than the first."""
+        """warn: called with the warnings of members other than the first."""
         self.first, self.scenario, self.clock, self._warn = first, first.scenario, Clock(), warn
         self.outcomes = [Outcome(NOT_RUN)] * len(self.scenario.seeds)
         self.warnings = list(first.plan.warnings)
@@ -58,7 +61,7 @@ class Members:
     def resume(self, output: str | PathLike[str]) -> tuple[Status, xr.DataTree] | None:
         """Take over what an unfinished run of the same scenario has left.
 
-        Returns how the flow ended, and the result so far, where only the evaluation is not done.
+        Returns how the flow ended and the result so far, if the evaluation alone is not done; else None.
         """
         with open(output) as tree:
             checkpoint.check_same(tree, self.scenario, self.first.problem, str(output))
@@ -74,10 +77,10 @@ class Members:
         return None
 
     def run(self, tell: Tell | None, save: Callable[[], None], interrupted: Booleans) -> Status:
-        """Run all members that are not done, and say how they have ended together.
+        """Run all members that are not done. Returns how the run as a whole ended.
 
-        Now and then tell is called with how far they are, and save where a checkpoint can be made; interrupted (1,),
-        set, ends them.
+        tell: called now and then with how far they are. save: called where a checkpoint can be made. interrupted (1,):
+        ends the members when it is set.
         """
         if isinstance(self.kept, Gathered):
             return self._run_side_by_side(self.kept, interrupted, tell, save)
@@ -85,7 +88,7 @@ class Members:
 
     @property
     def plan(self) -> Plan:
-        """What integrated the members, in words: where they differ, all that were used."""
+        """The plan that was used. Where members differ, it names all engines, solvers and coordinates."""
         flown = [outcome for outcome in self.outcomes if outcome.engine]
 
         def used(names: Sequence[str], otherwise: str) -> str:
@@ -101,17 +104,17 @@ class Members:
         )
 
     def groups(self) -> dict[str, xr.Dataset]:
-        """All groups of what was observed."""
+        """All groups of the result but those of the evaluation."""
         return self.kept.groups(self.scenario, self.first.problem, self.outcomes)
 
     def checkpoint(self) -> xr.Dataset:
-        """What the run goes on from: the state of an only member. Of others none is saved: those that are done stay as they
-        are, and the rest is run anew."""
+        """The state from which the run is resumed. Of several members none is saved: those that are done stay as they are,
+        and the others are run anew."""
         state = self.kept.save() if isinstance(self.kept, Member) else xr.Dataset()
         return state.assign_attrs(seconds=self.clock.seconds)
 
     def _run_alone(self, member: Member, interrupted: Booleans, tell: Tell | None, save: Callable[[], None]) -> Status:
-        """In this thread, so that the member can be saved while it is under way."""
+        """Run the only member, in this thread: it can be saved while it is under way."""
 
         def look(report: Report) -> None:
             if tell is not None:
@@ -125,7 +128,7 @@ class Members:
     def _run_side_by_side(
         self, gathered: Gathered, interrupted: Booleans, tell: Tell | None, save: Callable[[], None]
     ) -> Status:
-        """In threads of their own, each of which prepares, runs and observes one member at a time."""
+        """Run several members in threads. Each thread prepares, runs and observes one member at a time."""
         waiting = [index for index, outcome in enumerate(self.outcomes) if outcome.status.exit_code]
         left, threads, cut = len(waiting), _threads(self.first), ""
         landed: SimpleQueue[Future[Outcome]] = SimpleQueue()
@@ -151,7 +154,7 @@ class Members:
         return _together(self.scenario.seeds, self.outcomes, cut)
 
     def _run_one(self, index: int, gathered: Gathered) -> Outcome:
-        """One of several."""
+        """Run one of several members."""
         if self.stopped[0]:
             return Outcome(NOT_RUN)
         try:
@@ -164,14 +167,14 @@ class Members:
         return member.outcome(status)
 
     def _cut(self, interrupted: bool) -> str:
-        """Why several members are to be stopped now, "" where they are not."""
+        """Why all members are to stop now; "" where they are not."""
         limit = self.scenario.flow.wall_time
         if interrupted:
             return "interrupted"
         return "wall_time_limit" if limit is not None and self.clock.seconds >= limit else ""
 
     def _be_wary(self, warnings: Iterable[str]) -> None:
-        """Tell of each warning that is new, and remember it."""
+        """Pass on each warning that is new, and remember it."""
         for warning in warnings:
             if warning not in self.warnings:
                 self.warnings.append(warning)
@@ -184,7 +187,7 @@ def _threads(first: Prepared) -> int:
 
 
 def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> Status:
-    """The status of the whole. cut: why members were stopped or not begun, "" if none was."""
+    """The status of the whole run. cut: why members were stopped or not begun; "" if none was."""
     failed: defaultdict[str, list[int]] = defaultdict(list)
     for seed, outcome in zip(seeds, outcomes, strict=True):
         if outcome.status.exit_code:

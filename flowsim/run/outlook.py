@@ -1,4 +1,4 @@
-"""What a run will take, before it does."""
+"""How long a run will take, measured on this machine as far as that is quick."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from ..threads import blas_threads, cores
 from .cost import evaluate_times, evaluations, flow_times
 from .prepare import Prepared
 
-#: How fast the products are is measured with so many operations, so often.
+#: Operations of a measurement, and how many measurements.
 MEASURED, LOOKS = 50_000_000, 3
 
 
 class Outlook(NamedTuple):
-    """In seconds: compiling, 0 where all code is there, then the stages by name, then what [evaluate] asks for by key.
-    programs: what has to be compiled. evaluations: those that the run is reckoned with. work: that of a member."""
+    """Predicted seconds: of compiling, of each stage, of each key of [evaluate].
+
+    programs: what has to be compiled. evaluations: how many the prediction assumes. work: of one evaluation of a member.
+    """
 
     programs: tuple[str, ...]
     compiling: float
@@ -36,7 +38,7 @@ class Outlook(NamedTuple):
 
 
 def outlook(prepared: Prepared) -> Outlook:
-    """Of the order of what a run will take on this machine."""
+    """Predict how long a run takes on this machine, to an order of magnitude."""
     waits = {integrator.program: integrator.to_compile() for integrator in integrators(prepared)}
     missing = {name: seconds for name, seconds in waits.items() if seconds}
     member, work = prepared.scenario.members[0], Work.of(prepared.reduced)
@@ -48,7 +50,7 @@ def outlook(prepared: Prepared) -> Outlook:
 
 
 def _summed(parts: Iterable[Part], rounds: int) -> dict[str, float]:
-    """name -> seconds of its parts, so often"""
+    """name -> seconds of all parts of that name, times rounds"""
     found: dict[str, float] = {}
     for part in parts:
         found[part.name] = found.get(part.name, 0.0) + rounds * part.seconds
@@ -56,14 +58,13 @@ def _summed(parts: Iterable[Part], rounds: int) -> dict[str, float]:
 
 
 def integrators(prepared: Prepared) -> Iterator[Integrator]:
-    """Of each stage, none of which has begun."""
+    """The integrator of each stage, before its beginning."""
     for part, plan in zip(prepared.scenario.members[0].stages, prepared.plans, strict=True):
         yield make(part, prepared.reduced, plan)
 
 
 def _speed(prepared: Prepared) -> float:
-    """Operations in a second of a network with neurons: its two matrix products are tried, with as many samples as is
-    quick."""
+    """Operations in a second, for a network with neurons: its two matrix products are timed with some of the samples."""
     inputs, direction = prepared.reduced.stored, prepared.reduced.direction
     rows = max(min(len(inputs), MEASURED // (4 * direction.size)), 1)
     few, found = inputs[:rows], np.inf

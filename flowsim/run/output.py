@@ -13,17 +13,17 @@ from ..durable import written_elsewhere
 from ..errors import NotWritten
 from ..results import write
 
-#: Wall seconds until the first checkpoint, and between any two of them at least …
+#: Wall seconds until the first checkpoint, and at least between any two.
 EARLY = 5.0
-#: … and the part of the time that all of them may take.
+#: The part of a run's time that its checkpoints may take.
 SHARE = 0.02
 
 
 class Output:
-    """Where a run writes, if anywhere.
+    """The file of a run, if it has one.
 
-    every: wall seconds between two checkpoints; None for as often as costs no more than SHARE of the time. warn is called
-    with why a checkpoint could not be written: it is tried again later.
+    every: wall seconds between two checkpoints; None for as often as costs no more than SHARE of the time. warn: called
+    where a checkpoint could not be written; the next one is tried all the same.
     """
 
     def __init__(self, path: str | PathLike[str] | None, every: float | None, warn: Callable[[str], None]):
@@ -34,7 +34,7 @@ class Output:
 
     @property
     def _due(self) -> bool:
-        """Whether a checkpoint is to be written now."""
+        """Whether it is time for a checkpoint."""
         if self._file is None:
             return False
         now, first = wall.monotonic(), self._last == self._begun
@@ -44,7 +44,7 @@ class Output:
         return affordable and now - self._last >= EARLY
 
     def checkpoint_if_due(self, result: Callable[[], xr.DataTree]) -> None:
-        """result: makes what is to be written."""
+        """Write a checkpoint if it is time for one. result: makes it."""
         if self._due:
             begun = wall.monotonic()
             self.checkpoint(result())
@@ -52,7 +52,7 @@ class Output:
             self._spent += self._cost
 
     def checkpoint(self, result: xr.DataTree) -> None:
-        """Write what there is, if that is possible."""
+        """Write a checkpoint. A failure is a warning."""
         if self._file is None:
             return
         try:
@@ -65,7 +65,7 @@ class Output:
         self._last = wall.monotonic()
 
     def end(self, result: xr.DataTree) -> None:
-        """Write the result. Raises NotWritten, with where it has been written instead."""
+        """Write the result. Raises NotWritten, which names the file that has it instead."""
         if self._file is None:
             return
         try:
@@ -74,7 +74,7 @@ class Output:
             raise self._rescued(str(error), result) from None
 
     def _rescued(self, why: str, result: xr.DataTree) -> NotWritten:
-        """Write the result somewhere else."""
+        """Write the result to another folder. Returns the error to raise. why: what the first attempt met."""
         assert self._file is not None
         elsewhere = written_elsewhere(self._file, lambda file: write(result, file))
         if elsewhere is not None:

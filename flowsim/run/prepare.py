@@ -1,4 +1,4 @@
-"""A scenario made ready: everything that is decided before the first step."""
+"""Everything that is decided before the first step of a run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .cost import check_cost
 
 
 class Prepared:
-    """The problem of a scenario, or of the first member of an ensemble, and what will be done with it.
+    """A problem, its reduction, and the plan to solve it; of an ensemble, those of the first member.
 
-    sibling: another member of the same ensemble; what does not depend on the seed is taken from it.
+    sibling: another member of the same ensemble, which gives what does not depend on the seed.
     Raises ScenarioError or UsageError where the scenario cannot be run.
     """
 
@@ -48,7 +48,7 @@ class Prepared:
 
 
 def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:
-    """That of each stage."""
+    """The plan of each stage."""
     for index, part in enumerate(scenario.stages):
         try:
             yield choose(part, reduced)
@@ -60,7 +60,7 @@ def _plans(scenario: Scenario, reduced: Reduced) -> Iterator[Plan]:
 
 
 def _joined(scenario: Scenario, plans: Sequence[Plan]) -> Plan:
-    """What is to be said of all stages together."""
+    """One plan that names what all stages use."""
     if not scenario.stage:
         return plans[0]
     named = list(zip((stage.name for stage in scenario.stage), plans, strict=True))

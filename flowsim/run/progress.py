@@ -1,4 +1,4 @@
-"""How far a run is, and the bar that shows it: on a terminal and in a notebook, silent in a pipe."""
+"""How far a run is, and the bar that shows it on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..solve import Report
 from ..solve.compiling import telling
 from ..solve.goals import Goals
 
-#: A larger logarithm's loss is no float.
+#: The exponential of a larger number is no float.
 LARGEST_LOG = 700.0
-#: Powers of ten from here on are written as such on the loss clock.
+#: On the loss clock, larger powers of ten are written as such.
 FAR = 100.0
-#: Between two looks at the clock while something is compiled.
+#: Seconds between two updates of the bar while something is compiled.
 CLOCK_SECONDS = 0.25
 #: tqdm puts a comma before a postfix, so what the bar says beside its percentage goes where the unit would
 _FORMAT = "{desc:<11} {percentage:3.0f}%|{bar:24}| {unit} [{elapsed}<{remaining}]"
@@ -39,10 +39,10 @@ def in_notebook() -> bool:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a run is. members: how many there are; ended, running: how many of them have ended, and run at this moment.
+    """How far a run is.
 
-    Of a run with a single member also report: where its solver stands; log_loss, phase: log of the loss, and the phase, at
-    the latest kept instant; or, after the flow, what is evaluated as `phase` alone.
+    members, ended, running: how many members there are, have ended, and run now. With a single member also: report, of its
+    solver; log_loss and phase at the latest kept instant. After the flow, `phase` alone says what is evaluated.
     """
 
     members: int
@@ -54,9 +54,9 @@ class Standing:
 
 
 class ProgressBar:
-    """Shows phase, time reached, loss, steps and ETA, as far as the stop conditions allow an estimate; of several members,
-    how many have ended. Inside, it shows what is compiled, too; in a pipe, a line says so. quiet: there is none of this,
-    and `say` alone speaks."""
+    """Shows phase, time, loss, steps and, as far as the stop conditions allow it, the time that remains; of several
+    members, how many have ended. Entered, it shows compiling, too; in a pipe, a line says that. quiet: `say` alone writes.
+    """
 
     def __init__(self, scenario: Scenario, quiet: bool = False):
         self._until, self._first_log_loss, self._quiet = _until(scenario), math.nan, quiet
@@ -67,7 +67,7 @@ class ProgressBar:
 
     @property
     def listener(self) -> Callable[[Standing], None] | None:
-        """`show`, or None where nobody sees it, so that nothing is observed for its sake."""
+        """`show`; None where nobody sees the bar, so that nothing is observed for its sake."""
         return None if self._bar.disable else self.show
 
     def __enter__(self) -> Self:
@@ -83,7 +83,7 @@ class ProgressBar:
 
     @contextmanager
     def compiling(self, expected: float, once: bool) -> Iterator[None]:
-        """While this goes on the clock moves; afterwards it begins anew, so that what remains is told by steps alone."""
+        """Show that something is compiled. Afterwards the bar's clock starts anew: its estimate rests on steps alone."""
         text = f"once for this machine, about {expected:.0f} s" if once else "for this run"
         if self._bar.disable:
             if once and not self._quiet:
@@ -113,7 +113,7 @@ class ProgressBar:
             self._bar.write(visible(message), file=sys.stderr)
 
     def _draw(self, description: str, text: str, done: float) -> None:
-        """A bar that never goes back; done: the fraction."""
+        """Draw the bar, which never goes back. done: the fraction."""
         if self._bar.disable:
             return
         self._bar.set_description_str(description, refresh=False)
@@ -138,7 +138,7 @@ class ProgressBar:
         self._draw(standing.phase, f"{time}, {loss}, {report.steps} steps", self._done(report, log_loss))
 
     def _done(self, report: Report, log_loss: float) -> float:
-        """The largest fraction of any stop condition that has been covered."""
+        """How near the run is to its end: the largest fraction of any stop condition."""
         until = self._until
         if math.isnan(self._first_log_loss):
             self._first_log_loss = log_loss
@@ -154,7 +154,7 @@ class ProgressBar:
 
 
 def _until(scenario: Scenario) -> Until:
-    """Of a run in stages, the time at which the last one ends, where that is known; else that of the last one."""
+    """What ends the run. Of stages that all end at a time, the sum of these; else what ends the last one."""
     if not scenario.stage:
         return scenario.flow.until
     times = [stage.until.time for stage in scenario.stage if stage.until.time is not None]

@@ -1,4 +1,4 @@
-"""A run from scenario to result, whatever the number of its members: one page of named stages."""
+"""A run from scenario to result, for any number of members."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def simulate(
 def _run(
     prepared: Prepared, left: str | PathLike[str] | None, output: Output, tell: Tell | None, warn: Warn, ending: Ending
 ) -> xr.DataTree:
-    """Take over what a file has, run all members, lay out what they give, evaluate it, and write it. left: that file."""
+    """Resume if asked to, run all members, lay out the result, evaluate it, and write it. left: the file to resume."""
     for reason in prepared.plan.warnings:
         warn(reason)
     with blas_threads(prepared.reduced.operations), warning(warn):
@@ -82,7 +82,7 @@ def _run(
 
 
 def _result(members: Members, status: Status) -> xr.DataTree:
-    """All but what is evaluated, and where the run has not reached its end, what it goes on from."""
+    """The result without its evaluation. One that has not reached its end has the group `checkpoint`."""
     scenario, seconds, groups = members.scenario, members.clock.seconds, members.groups()
     groups["/"].attrs |= attributes(scenario, members.plan, status, seconds, members.clock.compiling)
     groups["/numerics"].attrs = status_attributes(status)
@@ -96,8 +96,10 @@ def _result(members: Members, status: Status) -> xr.DataTree:
 def _evaluated(
     tree: xr.DataTree, flown: Status, prepared: Prepared, output: Output, tell: Tell | None, ending: Ending
 ) -> xr.DataTree:
-    """The result with what [evaluate] asks for and it does not have. It may take longer than the flow: whatever ends it
-    early, the file has all that came before, and what it goes on from. flown: how the flow ended."""
+    """The result, completed by the groups of [evaluate] that it lacks. flown: how the flow ended.
+
+    This may take longer than the flow. Whatever ends it early, the file has the groups so far and can be resumed.
+    """
     from ..evaluate.asked import evaluations, wanted
 
     def say(what: str) -> None:

@@ -1,4 +1,4 @@
-"""Compiling ahead of time, for images of containers and for clusters: the compiled engine's kernels, and who needs them."""
+"""Compiling the numba engine's kernels ahead of time, for container images and clusters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..threads import cores
 from .outlook import integrators
 from .prepare import Prepared
 
-#: The scenario that those below change: a problem as small as can be.
+#: The smallest problem. The tables below say what makes it need each kernel.
 TINY = """
 [data]
 dimension = 4
@@ -35,7 +35,7 @@ _ATTACK = {"name": "attacked", "attack": {"kind": "fgm", "radius": 0.1}}
 _MIXED = {"precision": "mixed"}
 _ENDLESS = {"loss.kind": "logistic"}
 
-#: name of a kernel -> changes that make TINY need it. First those of scenarios that leave engine and solver to flowsim.
+#: name of a kernel -> overrides. USUAL: for scenarios that leave engine and solver to flowsim.
 USUAL: dict[str, dict[str, Any]] = {
     "flow smooth": {"flow": _FLOW},
     "flow gates": {"flow": _FLOW, **_GATES},
@@ -45,7 +45,7 @@ USUAL: dict[str, dict[str, Any]] = {
     "descend smooth": {"flow": _DESCENT},
     "descend purification": {"stage": [{**_DESCENT, **_ATTACK}]},
 }
-#: The others.
+#: The other kernels.
 RARE: dict[str, dict[str, Any]] = {
     "flow chebyshev": {"flow": {**_FLOW, "solver": "rkc2"}},
     "flow gates_chebyshev": {"flow": {**_FLOW, "solver": "rkc2"}, **_GATES},
@@ -58,13 +58,16 @@ RARE: dict[str, dict[str, Any]] = {
 
 
 def tiny(name: str) -> Scenario:
-    """The scenario that needs a kernel."""
+    """The smallest scenario that needs a kernel."""
     return loads(TINY, overrides={**USUAL, **RARE}[name])
 
 
 def warm(names: Iterable[str], told: Callable[[str, float], None]) -> None:
-    """Compile these kernels, as many at a time as there are cores; told of each when it is there, with the seconds that
-    compiling took, 0 where it was there before. What interrupts this ends the compiling, too; what is there stays."""
+    """Compile these kernels, as many at a time as there are cores.
+
+    told: called with each kernel that is ready and the seconds it took, 0 where it was there before. An interruption ends
+    the compiling; kernels that are ready stay.
+    """
     others = multiprocessing.active_children()
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn"), initializer=_depend) as pool:
         try:
@@ -79,7 +82,7 @@ def warm(names: Iterable[str], told: Callable[[str, float], None]) -> None:
 
 
 def _depend() -> None:
-    """Leave Ctrl-C to the process that has started this one, and end with it."""
+    """Of a worker: ignore Ctrl-C, which the parent handles, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None, "somebody has started this process"

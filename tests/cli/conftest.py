@@ -55,6 +55,7 @@ def flowsim(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., A
         except SystemExit as leave:  # how argparse says that it was used wrongly, or has said all
             code = int(leave.code or 0)
         captured = capsys.readouterr()
+        assert "an error in flowsim" not in captured.err
         return Answer(code, captured.out, re.sub(r"^compiling once .*\n", "", captured.err, flags=re.MULTILINE))
 
     return call
