@@ -11,7 +11,6 @@ from . import sphere
 from .asked import wanted
 from .claim import CLAIMS, selected
 from .evidence import TEST_SAMPLES
-from .kkt.piecewise import ROUNDS
 from .placements import STEPS as STEPS_OF_LASSO
 from .robustness import IDEALS, bounds, certified, exact
 from .robustness.attacks import ATTACKS, STRONG
@@ -23,13 +22,14 @@ from .robustness.attacks.targeted import GOALS, REFINED
 BESIDE_ATTACK = 1e-4
 #: Operations for each normal number that is drawn.
 DRAWN = 50
-#: Gradients that cutting a move short at the boundary takes: looks at the value alone, half of one each, by the half of the
-#: samples that cross it.
+#: Gradients that cutting a move short at the boundary takes: looks at the value alone, half of one each, by the half
+#: of the samples that cross it.
 SHORTENED = (PLACES + HALVINGS) / 4
 #: Seconds that a proven radius of a sample takes, by a search and by a formula.
 SEARCHED, EXACT = 0.2, 5e-3
-#: Samples that support a margin, rather many, and seconds of a guess of its gates.
-SUPPORT, GUESS = 500, 1e-3
+#: Of the asymptotic flow: samples that support a margin, rather many; steps, and of each seconds beside its
+#: operations; operations of its quadratic program over the third power of the samples.
+SUPPORT, ASYMPTOTIC, STEP, INTERIOR = 200, 300, 3e-3, 40
 #: Scales, and steps of a walk, that are enough as a rule.
 SCALES, WALKED = sphere.ROUNDS / 3, STEPS / 2
 
@@ -79,8 +79,8 @@ def _attack(work: Work, name: str, count: float, samples: float, keys: dict[str,
 
 
 def _bounds(asked: Robustness, work: Work) -> Part:
-    """Radii that are proven: by the bound of a ball again and again; of few samples and neurons by a search; of rules by a
-    formula."""
+    """Radii that are proven: by the bound of a ball again and again; of few samples and neurons by a search; of rules
+    by a formula."""
     samples, classifiers = float(asked.samples), 1.0 + len(asked.compare)
     multiplier = (4 * work.span + 3 * certified.MULTIPLIER_HALVINGS) * work.span
     of_bound = 2 * certified.ITERATIONS * (2 * work.of_move + multiplier)
@@ -134,9 +134,10 @@ def _distance(scenario: Scenario, work: Work) -> Iterator[Part]:
 
 
 def _limit(scenario: Scenario, work: Work) -> Iterator[Part]:
-    """Each guess of gates solves for the multipliers of a support, and looks at all samples."""
+    """Each step of the asymptotic flow solves a quadratic program, with an unknown or two for a sample."""
     support = float(min(work.samples, SUPPORT))
-    yield work.part("limit", ROUNDS * (support**3 + 2 * work.operations), ROUNDS * GUESS, {"evaluate.limit": 1.0})
+    operations = INTERIOR * support**3 + 2 * work.operations
+    yield work.part("limit", ASYMPTOTIC * operations, ASYMPTOTIC * STEP, {"evaluate.limit": 1.0})
 
 
 def _claims(scenario: Scenario, work: Work) -> Iterator[Part]:

@@ -1,46 +1,44 @@
-"""The KKT point of a two-layer network whose activation is linear on both sides of a kink.
-
-With every gate fixed, the problem  min |theta|^2/2  where  q_i = y_i f(x_i) >= 1  has as its unknowns the multipliers
-lambda_i and the strengths beta_j = |v_j||w_j| of the neurons: a neuron's direction is that of g_j = sigma_j sum_i
-lambda_i y_i a_ij x_i, projected off the planes that it slides along. Where output weights are fixed, beta_j = v_j^2 and
-w_j = |v_j| g_j; where they are trained, |g_j| = 1 if beta_j > 0. For given strengths this is a problem of least distance,
-which non-negative least squares solve (Lawson & Hanson 1974), and that gives the support; Newton's method then finds
-multipliers and strengths together. What remains is to find the gates: a neuron on the wrong side of a plane slides along
-it, if the plane's sample has a multiplier, and one whose gate would have to leave its bounds leaves the plane.
+"""The KKT point of a two-layer network whose activation is linear on both sides of a kink, for known sets.
+With every gate fixed, the problem  min |theta|^2/2  where  q_i = y_i f(x_i) >= 1  has as its unknowns the
+multipliers lambda_i and the strengths beta_j = |v_j||w_j| of the neurons: a neuron's direction is that of g_j =
+sigma_j sum_i lambda_i y_i a_ij x_i, projected off the planes that it slides along. Where output weights are fixed,
+beta_j = v_j^2 and w_j = |v_j| g_j; where they are trained, |g_j| = 1 if beta_j > 0, and |g_j| <= 1 is the exponent of
+a dead neuron's growth. Which samples support the margin, which neurons live and which gates they have, the asymptotic
+flow knows nearly; Newton's method finds multipliers and strengths, and whatever a condition then says is wrong in the
+sets is changed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cholesky, lstsq
-from scipy.optimize import nnls
+from scipy.linalg import lstsq
 
 from ...arrays import Booleans, Floats, Integers
-from ...problem import Reduced
+from .asymptotic import Pull, State, System, View
 
-#: Guesses of the gates, from CAREFUL on with one change at a time; for each, guesses of the support, and Newton steps.
-ROUNDS, CAREFUL, SUPPORTS, STEPS = 200, 60, 8, 12
-#: Rounds in which strengths follow |g_j| before anything else: those of dying neurons fall.
-WARM = 40
+#: Sets that are tried, from CAREFUL on with one change at a time; and Newton steps for each.
+ROUNDS, CAREFUL, STEPS = 60, 8, 15
 #: Newton steps end at this largest error of a margin or of a neuron's condition.
 SOLVED = 1e-13
 #: What counts as 0 beside 1.
 ROUNDING = 1e-9
 #: Columns of the Newton matrix that are dependent up to this part are so exactly: neurons with the same gates.
 DEPENDENT = 1e-12
-#: A neuron whose |g_j| stays below this is one that dies.
-ALIVE = 0.9
-#: One of less than this part of the largest strength is dead.
-DEAD = 1e-6
-#: What makes a matrix positive definite that is so but for rounding.
-JITTER = 1e-14
+#: Where the flow is, a sample supports the margin if its weight is at least this part of the largest ...
+SUPPORT = 1e-6
+#: ... a pair slides if its gate is at least so far from both sides' ...
+INSIDE = 1e-6
+#: ... and a neuron lives if it grows with an exponent and has a share of at least these.
+GROWS, SHARE = 0.99, 1e-6
+#: Strengths change in proportion to themselves, those of weak neurons to this part of the largest.
+WEAKEST = 1e-6
 
 
-@dataclass
-class Guess:
-    """support (n',), alive (m,); gate (m, n'): the activation's slope at the pair; sliding (m, n')."""
+@dataclass(frozen=True)
+class Sets:
+    """support (n,), alive (m,); gate (m, n): the activation's slope at the pair; sliding (m, n)."""
 
     support: Booleans
     alive: Booleans
@@ -50,204 +48,216 @@ class Guess:
 
 @dataclass(frozen=True)
 class Solution:
-    """multiplier (n',), strength (m,), pull (m, r): g_j; gate (m, n'): slopes, those of sliding pairs between the two
-    sides'. rounds: how many guesses it took; settled: whether the last one needed no change."""
+    """multiplier (n,), strength (m,); pull (m, r): g_j; gate (m, n): slopes, those of sliding pairs between the two
+    sides'. settled: whether all conditions are met. sets: the last ones, of which there were `rounds`. freedom: the
+    dimension of the continuum of solutions that this one belongs to, 0 for an isolated one."""
 
     multiplier: Floats
     strength: Floats
     pull: Floats
     gate: Floats
-    sliding: Booleans
-    rounds: int
+    sets: Sets
     settled: bool
+    rounds: int
+    freedom: int
 
 
-class Piecewise:
-    """fixed_strength (m,): v_j^2 where output weights are fixed, None where they are trained."""
+def solve(system: System, state: State, pull: Pull, fixed: Floats | None) -> Solution:
+    """From where the asymptotic flow is. fixed (m,): v_j^2 where output weights are fixed, None where they are trained.
+    All is in units of the system's inputs."""
+    return _Newton(system, state.sizes.output_sign, fixed).solve(*_start(system, state, pull, fixed))
 
-    def __init__(self, reduced: Reduced, sign: Floats, fixed_strength: Floats | None):
-        longest = float(np.linalg.norm(reduced.inputs, axis=1).max())
-        self.inputs, self.label, self.sign = reduced.inputs / longest, reduced.targets, sign
-        self.slope = reduced.problem.activation.inactive_slope
-        self.fixed = fixed_strength
-        # multipliers and strengths are of order 1 where samples are
-        self.unit = longest if fixed_strength is None else longest**2
-        self.strength_unit = longest if fixed_strength is None else 1.0
-        self.gram = self.inputs @ self.inputs.T
 
-    def solve(self, direction: Floats, sliding: Booleans, strength: Floats) -> Solution:
-        """From a network near the solution: direction (m, r), sliding (m, n') and strength (m,)."""
-        strength = strength * self.strength_unit
-        gate = np.where(~sliding & (direction @ self.inputs.T > 0), 1.0, self.slope)
-        guess = Guess(np.ones(len(self.label), bool), np.ones(len(strength), bool), gate, sliding.copy())
-        planes = self._planes(guess)
-        if self.fixed is None:
-            strength = self._living(guess, planes, strength)
-        rounds, changed = 0, True
-        while changed and rounds < ROUNDS:
-            rounds += 1
-            planes = self._planes(guess)
-            multiplier, strength, settled = self._of_gates(guess, planes, strength)
-            products = self._pulls(guess, planes, multiplier) @ self.inputs.T
-            changed = self._change_gates(guess, planes, products, multiplier, rounds > CAREFUL) or not settled
-        gates = self._gates(guess, planes, multiplier)
-        pull = self._pulls(guess, planes, multiplier)
-        return Solution(
-            multiplier / self.unit,
-            strength / self.strength_unit,
-            pull if self.fixed is None else pull / np.sqrt(self.unit),
-            gates,
-            guess.sliding,
-            rounds,
-            not changed,
-        )
+def _start(system: System, state: State, pull: Pull, fixed: Floats | None) -> tuple[Sets, Floats, Floats]:
+    """(the sets that the flow shows, its multipliers, its strengths)"""
+    view = View.of(system, state)
+    free = pull.free & (pull.weight > SUPPORT * pull.weight.max()) & (pull.gate < 1 - INSIDE)
+    sliding = free & (pull.gate > system.slope + INSIDE)
+    gate = np.where(
+        free & ~sliding, np.round((pull.gate - system.slope) / (1 - system.slope or 1)), view.projection > 0
+    )
+    gate = np.where(gate > 0, 1.0, system.slope)
+    support = pull.weight > SUPPORT * pull.weight.max()
+    alive = np.ones(len(view.norm), dtype=bool)
+    if fixed is not None:
+        return Sets(support, alive, gate, sliding), pull.weight, fixed
+    alive = (pull.exponent > GROWS) & (view.log_share > np.log(SHARE))
+    if not alive.any():
+        alive = view.log_share == view.log_share.max()
+    size = np.linalg.norm(pull.force[alive], axis=1).mean()
+    return Sets(support, alive, gate, sliding), pull.weight / size, view.norm * np.abs(view.output) / view.margin.min()
 
-    def _living(self, guess: Guess, planes: list[Floats], strength: Floats) -> Floats:
-        """Strengths after those of dying neurons have fallen, and in the guess which neurons live."""
-        for _ in range(WARM):
-            size = np.linalg.norm(self._pulls(guess, planes, self._multipliers(guess, planes, strength)), axis=1)
-            strength = strength * size
-        guess.alive = size >= ALIVE
-        return np.where(guess.alive, strength, 0.0)
 
-    def _of_gates(self, guess: Guess, planes: list[Floats], strength: Floats) -> tuple[Floats, Floats, bool]:
-        """Multipliers and strengths for the guess's gates, and whether they meet all conditions at these; leaves the
-        support and the living neurons in the guess.
+class _Newton:
+    def __init__(self, system: System, sign: Floats, fixed: Floats | None):
+        self.inputs, self.label, self.gram, self.slope = system.inputs, system.label, system.gram, system.slope
+        self.kinked, self.sign, self.fixed = system.kinked, sign, fixed
 
-        Newton's method is tried from where strengths follow |g_j|, which always comes closer.
-        """
-        for _ in range(SUPPORTS):
-            multiplier = self._multipliers(guess, planes, strength)
-            guess.support = multiplier > 0
-            found, strengths = self._newton(guess, planes, multiplier.copy(), strength.copy())
-            if self._holds(guess, planes, found, strengths):
-                return found, np.maximum(strengths, 0.0), True
-            if self._holds(guess, planes, multiplier, strength):
-                return multiplier, strength, True
-            if self.fixed is None:
-                strength = strength * np.linalg.norm(self._pulls(guess, planes, multiplier), axis=1)
-                guess.alive = guess.alive & (strength > DEAD * strength.max())
-                strength = np.where(guess.alive, strength, 0.0)
-        return multiplier, strength, False
+    def solve(self, sets: Sets, weight: Floats, strength: Floats) -> Solution:
+        """From multipliers (n,) and strengths (m,) near the solution."""
+        changed = True
+        for count in range(1, ROUNDS + 1):
+            planes = self._planes(sets)
+            multiplier, beta = self._solved(sets, planes, weight, strength)
+            pulls = self._pulls(sets, planes, multiplier)
+            after = self._changed(sets, planes, pulls, multiplier, beta, one=count > CAREFUL)
+            changed = after is not None
+            if after is None:
+                break
+            sets = after
+        settled = not changed and self._holds(sets, pulls, multiplier, beta)
+        freedom = self._freedom(sets, planes, pulls, beta) if settled else 0
+        gates = self._gates(sets, multiplier)
+        return Solution(multiplier, np.maximum(beta, 0.0), pulls, gates, sets, settled, count, freedom)
 
-    def _holds(self, guess: Guess, planes: list[Floats], multiplier: Floats, strength: Floats) -> bool:
-        """Whether all conditions but those on the gates are met."""
-        pulls = self._pulls(guess, planes, multiplier)
-        response = np.where(guess.sliding, 0.0, guess.gate) * (pulls @ self.inputs.T)
-        short = 1.0 - self.label * ((self.sign * strength) @ response)
-        apart = np.abs(np.linalg.norm(pulls[guess.alive], axis=1) - 1.0) if self.fixed is None else np.zeros(1)
-        wrong = max(
-            short.max(),
-            np.abs(short[guess.support]).max(initial=0.0),
-            -multiplier.min() / np.abs(multiplier).max(),
-            -strength.min() / np.abs(strength).max(),
-            apart.max(initial=0.0),
-        )
-        return bool(wrong <= ROUNDING)
+    def _responses(self, sets: Sets, pulls: Floats) -> Floats:
+        """(m, n): of the neurons' directions"""
+        return np.asarray(np.where(sets.sliding, 0.0, sets.gate) * (pulls @ self.inputs.T))
 
-    def _multipliers(self, guess: Guess, planes: list[Floats], strength: Floats) -> Floats:
-        """The multipliers of the closest point whose margins are all at least 1, for given strengths."""
-        slope = np.where(guess.sliding, 0.0, guess.gate)
-        everyone = np.arange(len(self.label))
-        matrix = self._curvature(slope, everyone, np.flatnonzero(guess.alive), planes, strength)
-        size = float(np.trace(matrix)) / len(matrix)
-        root = cholesky(matrix + JITTER * size * len(matrix) * np.eye(len(matrix)))
-        # least distance: of all x with root^T x >= 1, the shortest is root u / (1 - sum u)
-        found = nnls(np.vstack([root / np.sqrt(size), np.ones(len(root))]), np.append(np.zeros(len(root)), 1.0))[0]
-        return np.asarray(found / (1.0 - found.sum()) / size)
+    def _margins(self, sets: Sets, pulls: Floats, strength: Floats) -> Floats:
+        return np.asarray(self.label * ((self.sign * strength) @ self._responses(sets, pulls)))
 
-    def _planes(self, guess: Guess) -> list[Floats]:
-        """Of each neuron that lives, an orthonormal basis (s, r) of the normals of the planes it slides along."""
+    def _holds(self, sets: Sets, pulls: Floats, multiplier: Floats, strength: Floats) -> bool:
+        """Whether the equations were solved."""
+        short = 1.0 - self._margins(sets, pulls, strength)
+        apart = np.linalg.norm(pulls[sets.alive], axis=1) - 1.0 if self.fixed is None else np.zeros(1)
+        return bool(max(np.abs(short[sets.support]).max(initial=0.0), np.abs(apart).max(initial=0.0)) <= ROUNDING)
+
+    def _planes(self, sets: Sets) -> list[Floats]:
+        """Of each neuron, an orthonormal basis (s, r) of the normals of the planes it slides along."""
         bases = []
-        for sliding, alive in zip(guess.sliding, guess.alive, strict=True):
-            normals = self.inputs[sliding] if alive else self.inputs[:0]
-            _, size, rows = np.linalg.svd(normals, full_matrices=False)
-            bases.append(rows[size > ROUNDING * size[:1].max(initial=0.0)])
+        for sliding in sets.sliding:
+            if not sliding.any():
+                bases.append(self.inputs[:0])
+                continue
+            _, size, rows = np.linalg.svd(self.inputs[sliding], full_matrices=False)
+            bases.append(rows[size > ROUNDING * size.max()])
         return bases
 
-    def _pulls(self, guess: Guess, planes: list[Floats], multiplier: Floats) -> Floats:
+    def _pulls(self, sets: Sets, planes: list[Floats], multiplier: Floats) -> Floats:
         """(m, r): g_j"""
-        free = np.where(guess.sliding, 0.0, guess.gate) * (multiplier * self.label)
+        free = np.where(sets.sliding, 0.0, sets.gate) * (multiplier * self.label)
         pulls = self.sign[:, None] * (free @ self.inputs)
         for j, basis in enumerate(planes):
-            pulls[j] -= (pulls[j] @ basis.T) @ basis
+            if len(basis):
+                pulls[j] -= (pulls[j] @ basis.T) @ basis
         return np.asarray(pulls)
 
-    def _newton(
-        self, guess: Guess, planes: list[Floats], multiplier: Floats, strength: Floats
-    ) -> tuple[Floats, Floats]:
-        """Multipliers and strengths at which the margins of the support are 1, and |g_j| of living neurons where they are
-        trained."""
-        support, alive = np.flatnonzero(guess.support), np.flatnonzero(guess.alive)
-        count, trained = len(support), self.fixed is None
-        slope = np.where(guess.sliding, 0.0, guess.gate)[:, support]
-        size = count + (len(alive) if trained else 0)
+    def _solved(self, sets: Sets, planes: list[Floats], weight: Floats, strength: Floats) -> tuple[Floats, Floats]:
+        """Multipliers and strengths at which the margins of the support are 1, and |g_j| of living neurons where they
+        are trained."""
+        support, alive, trained = np.flatnonzero(sets.support), np.flatnonzero(sets.alive), self.fixed is None
+        multiplier, beta = np.where(sets.support, weight, 0.0), np.where(sets.alive, strength, 0.0)
+        scale = np.maximum(beta[alive], WEAKEST * beta.max()) if trained else np.zeros(0)
+        count = len(support)
         for _ in range(STEPS if trained else 2):
-            pulls = self._pulls(guess, planes, multiplier)[alive]
-            responses = slope[alive] * (self.label[support] * self.sign[alive, None] * (pulls @ self.inputs[support].T))
-            error = responses.T @ strength[alive] - 1.0
+            pulls = self._pulls(sets, planes, multiplier)
+            error = self._margins(sets, pulls, beta)[support] - 1.0
             if trained:
-                error = np.concatenate([error, 0.5 * ((pulls**2).sum(axis=1) - 1.0)])
+                error = np.concatenate([error, 0.5 * ((pulls[alive] ** 2).sum(axis=1) - 1.0)])
             if np.abs(error).max(initial=0.0) <= SOLVED:
                 break
-            matrix = np.zeros((size, size))
-            matrix[:count, :count] = self._curvature(slope, support, alive, planes, strength)
-            if trained:
-                matrix[:count, count:], matrix[count:, :count] = responses.T, responses
-            step = lstsq(matrix, -error, cond=DEPENDENT, lapack_driver="gelsy")[0]
+            step = lstsq(
+                self._jacobian(sets, planes, pulls, beta, scale), -error, cond=DEPENDENT, lapack_driver="gelsy"
+            )[0]
             multiplier[support] += step[:count]
             if trained:
-                strength[alive] += step[count:]
-        return multiplier, strength
+                beta[alive] += scale * step[count:]
+        return multiplier, beta
+
+    def _jacobian(self, sets: Sets, planes: list[Floats], pulls: Floats, strength: Floats, scale: Floats) -> Floats:
+        """Of the equations in the multipliers of the support and, where they are trained, in strengths relative to
+        scale."""
+        support, alive = np.flatnonzero(sets.support), np.flatnonzero(sets.alive)
+        count, size = len(support), len(support) + len(scale)
+        slope = np.where(sets.sliding, 0.0, sets.gate)[:, support]
+        matrix = np.zeros((size, size))
+        matrix[:count, :count] = self._curvature(slope, support, alive, planes, strength)
+        if len(scale):
+            responses = self._responses(sets, pulls)[np.ix_(alive, support)]
+            responses *= self.label[support] * self.sign[alive, None]
+            matrix[:count, count:], matrix[count:, :count] = responses.T * scale, responses
+        return matrix
 
     def _curvature(
         self, slope: Floats, support: Integers, alive: Integers, planes: list[Floats], strength: Floats
     ) -> Floats:
         """(s, s): derivative of the support's margins in its multipliers"""
         inputs, label = self.inputs[support], self.label[support]
-        together = (slope[alive] * strength[alive, None]).T @ slope[alive]
-        matrix = together * self.gram[np.ix_(support, support)]
+        matrix = ((slope[alive] * strength[alive, None]).T @ slope[alive]) * self.gram[np.ix_(support, support)]
         for j in alive:
             if len(planes[j]):
                 shadow = (inputs @ planes[j].T) * slope[j][:, None]
                 matrix -= strength[j] * (shadow @ shadow.T)
         return np.asarray(matrix * np.outer(label, label))
 
-    def _change_gates(
-        self, guess: Guess, planes: list[Floats], products: Floats, multiplier: Floats, careful: bool
-    ) -> bool:
-        """A neuron on the wrong side of a plane slides along it; one whose sliding gate is outside of its bounds leaves.
+    def _changed(
+        self, sets: Sets, planes: list[Floats], pulls: Floats, multiplier: Floats, strength: Floats, *, one: bool
+    ) -> Sets | None:
+        """The sets with all that is wrong in them changed, or the worst alone; None where nothing is wrong."""
+        margin = self._margins(sets, pulls, strength)
+        support = np.where(sets.support, -multiplier / np.abs(multiplier).max(), 1.0 - margin)
+        alive = np.full(len(strength), -1.0)
+        size = np.linalg.norm(pulls, axis=1)
+        if self.fixed is None:
+            # of neurons with the same gates all live, as they share their strength
+            alive = np.where(sets.alive, -strength / np.abs(strength).max(), size - 1.0 + 2 * ROUNDING)
+        wrong = [support, alive, *self._misplaced(sets, pulls, size, multiplier)]
+        bound = max(float(part.max(initial=0.0)) for part in wrong) if one else ROUNDING
+        if max(float(part.max(initial=0.0)) for part in wrong) <= ROUNDING:
+            return None
+        turned, held = (part >= max(bound, ROUNDING) for part in wrong[2:])
+        gate, sliding = sets.gate.copy(), sets.sliding.copy()
+        attracts = (self.label * self.sign[:, None] < 0) & (multiplier > 0)
+        sliding[turned & attracts] = True
+        turned &= ~attracts
+        gate[turned] = np.where(gate[turned] == 1.0, self.slope, 1.0)
+        gate[held] = np.where(self._gates(sets, multiplier)[held] > 1.0, 1.0, self.slope)
+        sliding[held] = False
+        limit = max(bound, ROUNDING)
+        return replace(
+            sets,
+            support=sets.support ^ (support >= limit),
+            alive=sets.alive ^ (alive >= limit),
+            gate=gate,
+            sliding=sliding,
+        )
 
-        A sample without a multiplier holds no neuron on its plane, and its gates pull at nothing: they turn at once.
-        """
-        if self.slope == 1.0:
-            return False
-        alive = guess.alive[:, None]
-        toward = np.where(guess.gate == 1.0, -products, products) * ~guess.sliding * alive
-        idle = (toward > ROUNDING) & (multiplier == 0)
-        toward = np.where(idle, 0.0, toward)
-        held = self._gates(guess, planes, multiplier)
-        outside = np.maximum(held - 1.0, self.slope - held) * guess.sliding * alive
-        chosen = _chosen(np.maximum(toward, outside).ravel(), careful)
-        pairs = np.unravel_index(chosen, toward.shape)
-        guess.gate[pairs] = np.where(guess.sliding[pairs] & (held[pairs] > 1.0), 1.0, self.slope)
-        guess.sliding[pairs] = ~guess.sliding[pairs]
-        guess.gate[idle] = np.where(guess.gate[idle] == 1.0, self.slope, 1.0)
-        return bool(len(chosen)) or bool(idle.any())
+    def _misplaced(self, sets: Sets, pulls: Floats, size: Floats, multiplier: Floats) -> tuple[Floats, Floats]:
+        """(by how much a neuron is on the wrong side of a plane, by how much the gate of a sliding pair is out of
+        bounds)"""
+        if not self.kinked:
+            return np.zeros(sets.gate.shape), np.zeros(sets.gate.shape)
+        cosine = (pulls / np.where(size > ROUNDING, size, np.inf)[:, None]) @ self.inputs.T
+        turned = np.where(sets.sliding, 0.0, np.where(sets.gate == 1.0, -cosine, cosine))
+        gates = self._gates(sets, multiplier)
+        return turned, np.where(sets.sliding, np.maximum(gates - 1.0, self.slope - gates), 0.0)
 
-    def _gates(self, guess: Guess, planes: list[Floats], multiplier: Floats) -> Floats:
-        """(m, n'): the slopes, those of sliding pairs as the projection needs them, +-inf where no slope would do."""
-        gates = guess.gate.copy()
-        free = np.where(guess.sliding, 0.0, guess.gate) * (multiplier * self.label)
-        for j in np.flatnonzero(guess.sliding.any(axis=1) & guess.alive):
-            along = guess.sliding[j]
+    def _gates(self, sets: Sets, multiplier: Floats) -> Floats:
+        """(m, n): the slopes, those of sliding pairs as the projection needs them, out of bounds where no slope would
+        do."""
+        gates = sets.gate.copy()
+        free = np.where(sets.sliding, 0.0, sets.gate) * (multiplier * self.label)
+        for j in np.flatnonzero(sets.sliding.any(axis=1)):
+            along = sets.sliding[j]
             needed = -lstsq(self.inputs[along].T, free[j] @ self.inputs)[0] * self.label[along]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gates[j, along] = np.where(np.abs(needed) > 0, needed / multiplier[along], 0.0)
+            weight = multiplier[along]
+            least = ROUNDING * np.abs(multiplier).max()
+            gates[j, along] = np.where(weight > least, needed / np.maximum(weight, least), np.sign(needed) * 2.0)
         return gates
 
-
-def _chosen(wrong: Floats, careful: bool) -> Integers:
-    """The indices of what is wrong by more than rounding; if careful, of the worst alone."""
-    found = np.flatnonzero(wrong > ROUNDING)
-    return found[[wrong[found].argmax()]] if careful and len(found) else found
+    def _freedom(self, sets: Sets, planes: list[Floats], pulls: Floats, strength: Floats) -> int:
+        """In how many directions the equations leave the weights free."""
+        alive = np.flatnonzero(sets.alive)
+        scale = np.maximum(strength[alive], 0.0) if self.fixed is None else np.zeros(0)
+        _, size, rows = np.linalg.svd(self._jacobian(sets, planes, pulls, strength, scale))
+        null = rows[size <= ROUNDING * size.max()]
+        count = int(sets.support.sum())
+        moves = []
+        for vector in null:
+            change = np.zeros(len(self.label))
+            change[sets.support] = vector[:count]
+            turned = np.sqrt(np.maximum(strength, 0.0))[:, None] * self._pulls(sets, planes, change)
+            grown = np.sqrt(scale) * vector[count:]
+            moves.append(np.concatenate([turned[alive].ravel(), grown]))
+        return int(np.linalg.matrix_rank(np.array(moves), tol=1e-6)) if moves else 0

@@ -1,67 +1,102 @@
-"""The KKT point of a network whose activation has no kink, by least squares on all its weights and multipliers at once."""
+"""The KKT point of a network whose activation has no kink, by Newton's method on all its weights and multipliers at
+once."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.linalg import lstsq
 
 from ...arrays import Booleans, Floats
 from ...problem import Reduced
 from .certificate import Network, gradient
 
-#: More unknowns than this make Jacobians by differences too expensive.
-LARGEST = 2500
-#: Guesses of which samples support the margin.
-ROUNDS = 30
+#: Guesses of which samples support the margin, and Newton steps for each.
+ROUNDS, STEPS = 30, 15
 ROUNDING = 1e-9
-#: Iterations go on until nothing changes any more.
-ALL = 1e-15
+#: Newton steps end at this largest error, relative to the weights.
+SOLVED = 1e-14
+#: Differences are taken over this part of a neuron's weights, and what they make a singular value of is relative to
+#: the largest 0 below the second.
+DIFFERENCE, BY_DIFFERENCES = 1e-7, 1e-6
 
 
 def polish(
     network: Network, reduced: Reduced, multiplier: Floats, support: Booleans
-) -> tuple[Network, Floats, int, bool]:
-    """(KKT point, multipliers (n',), rounds, whether nothing was left to be changed) near a network with these margins of
-    about 1; neurons that are 0 stay 0."""
+) -> tuple[Network, Floats, int, int, bool]:
+    """(KKT point, multipliers (n',), the dimension of the continuum of them, rounds, whether nothing was left to be
+    changed) near a network with these margins of about 1; neurons that are 0 stay 0."""
     lives = np.linalg.norm(network.hidden, axis=1) > 0
-    support = support.copy()
-    for count in range(1, ROUNDS + 1):
-        network, multiplier = _solved(network, reduced, multiplier, support, lives)
-        margin = network.margins(reduced)
+    own, support = Network(network.hidden[lives], network.output[lives]), support.copy()
+    rounds, freedom, settled = 0, 0, False
+    while not settled and rounds < ROUNDS:
+        rounds += 1
+        own, multiplier, freedom = _solved(own, reduced, np.where(support, multiplier, 0.0), support)
+        margin = own.margins(reduced)
         wrong = np.where(support, -multiplier / np.abs(multiplier).max(), 1 - margin) > ROUNDING
-        if not wrong.any():
-            return network, multiplier, count, True
+        settled = not wrong.any()
+        if not np.isfinite(margin).all():
+            break
         support ^= wrong
-    return network, multiplier, ROUNDS, False
-
-
-def _solved(
-    network: Network, reduced: Reduced, multiplier: Floats, support: Booleans, lives: Booleans
-) -> tuple[Network, Floats]:
-    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be.
-
-    Neurons of the same direction may share their strength as they like, so solutions are not isolated; steps in a trust
-    region without scaling lead to the nearest.
-    """
-    problem, width = reduced.problem, reduced.stored.shape[1]
-    neurons, trained = int(lives.sum()), problem.trained_output
-    split = neurons * width + (neurons if trained else 0)
-    scale = float(np.abs(multiplier).max())
-
-    def unpacked(unknown: Floats) -> tuple[Network, Floats]:
-        output = unknown[neurons * width : split] if trained else network.output[lives]
-        found = np.zeros(len(support))
-        found[support] = scale * unknown[split:]
-        return Network(unknown[: neurons * width].reshape(neurons, width), output), found
-
-    def conditions(unknown: Floats) -> Floats:
-        own, found = unpacked(unknown)
-        rest = own.flat(problem) - gradient(own, reduced, found, None).flat(problem)
-        return np.concatenate([rest, own.margins(reduced)[support] - 1])
-
-    living = Network(network.hidden[lives], network.output[lives])
-    start = np.concatenate([living.flat(problem), multiplier[support] / scale])
-    own, found = unpacked(least_squares(conditions, start, xtol=ALL, ftol=ALL, gtol=ALL).x)
-    hidden, output = np.zeros_like(network.hidden), np.where(lives, 0.0, network.output * (not trained))
+    hidden, output = np.zeros_like(network.hidden), np.where(lives, 0.0, network.output)
     hidden[lives], output[lives] = own.hidden, own.output
-    return Network(hidden, output), found
+    return Network(hidden, output), multiplier, freedom, rounds, settled
+
+
+def _solved(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> tuple[Network, Floats, int]:
+    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be; and how far the weights are free.
+
+    Neurons of the same direction may share their strength as they like, so solutions are not isolated; the shortest
+    steps lead to one that is near.
+    """
+    problem, multiplier = reduced.problem, multiplier.copy()
+    for _ in range(STEPS):
+        theta = network.flat(problem)
+        rest = theta - gradient(network, reduced, multiplier, None).flat(problem)
+        error = np.concatenate([rest, network.margins(reduced)[support] - 1])
+        if np.abs(error).max() <= SOLVED * max(1.0, float(np.abs(theta).max())):
+            break
+        step = lstsq(_jacobian(network, reduced, multiplier, support), -error, cond=ROUNDING, lapack_driver="gelsd")[0]
+        if not np.isfinite(step).all() or np.linalg.norm(step[: len(theta)]) > np.linalg.norm(theta):
+            break
+        network = _of_flat(theta + step[: len(theta)], network, reduced)
+        multiplier[support] += step[len(theta) :]
+    _, size, rows = np.linalg.svd(_jacobian(network, reduced, multiplier, support))
+    moves = rows[size < BY_DIFFERENCES * size.max()][:, : len(network.flat(problem))]
+    return network, multiplier, int(np.linalg.matrix_rank(moves, tol=1e-3)) if len(moves) else 0
+
+
+def _of_flat(theta: Floats, like: Network, reduced: Reduced) -> Network:
+    hidden = theta[: like.hidden.size].reshape(like.hidden.shape)
+    return Network(hidden, theta[like.hidden.size :] if reduced.problem.trained_output else like.output)
+
+
+def _jacobian(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> Floats:
+    """Of the conditions in the weights and the multipliers of the support.
+
+    A neuron's gradient depends on its own weights alone, so one difference serves a coordinate of all neurons.
+    """
+    problem = reduced.problem
+    neurons, width = network.hidden.shape
+    size = len(network.flat(problem))
+    single = np.eye(len(multiplier))[support]
+    slopes = np.array([gradient(network, reduced, one, None).flat(problem) for one in single])
+    matrix = np.zeros((size + len(slopes), size + len(slopes)))
+    matrix[:size, size:], matrix[size:, :size] = -slopes.T, slopes
+    shift = DIFFERENCE * np.linalg.norm(network.hidden, axis=1)
+    rows = np.arange(neurons)
+    blocks = matrix[: neurons * width, : neurons * width].reshape(neurons, width, neurons, width)
+    for place in range(width):
+        moved = []
+        for side in (shift, -shift):
+            hidden = network.hidden.copy()
+            hidden[:, place] += side
+            moved.append(gradient(replace(network, hidden=hidden), reduced, multiplier, None))
+        blocks[rows, :, rows, place] = -(moved[0].hidden - moved[1].hidden) / (2 * shift[:, None])
+        if problem.trained_output:
+            cross = -(moved[0].output - moved[1].output) / (2 * shift)
+            matrix[neurons * width + rows, rows * width + place] = cross
+            matrix[rows * width + place, neurons * width + rows] = cross
+    matrix[np.arange(size), np.arange(size)] += 1.0
+    return matrix

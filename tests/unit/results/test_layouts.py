@@ -78,7 +78,7 @@ def test_evaluations_of_old_files_come_out_as_they_were():
             xr.testing.assert_allclose(found, written, rtol=1e-6)
     with flowsim.open(OLD / "limit.nc") as tree:
         found = flowsim.limit(tree)
-        assert found.attrs["verdict"] == tree["limit"].attrs["verdict"]
+        assert found.attrs["found"] == tree["limit"].attrs["found"]
         np.testing.assert_allclose(found["margin"], tree["limit/margin"].to_numpy(), rtol=1e-6)
 
 

@@ -1,0 +1,153 @@
+"""The KKT point beside where the asymptotic flow is, in the units of the data, and what can be said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Booleans, Floats
+from ...problem import Reduced
+from .asymptotic import Pull, State, System, View, forces
+from .certificate import Network, residuals
+from .piecewise import GROWS, solve
+from .smooth import polish
+
+#: A network whose conditions are met to this is a KKT point.
+FOUND = 1e-8
+#: A KKT point of a smooth activation is looked for once the flow's distance is below this.
+NEAR = 0.03
+#: There, a sample's weight is to be at least this part of the largest for a start in the support, and a neuron's share of
+#: |theta|^2 at least this for weights of its own.
+STARTS, WEAKEST = 1e-6, 1e-20
+#: Neurons of a smooth activation have the same direction past this cosine.
+PARALLEL = 1 - 1e-6
+#: Turns of a dead neuron towards what pulls at it, until it moves by no more than this.
+TURNS, STILL = 1000, 1e-12
+#: A sample is in the support if its multiplier is at least this part of the largest.
+SUPPORT = 1e-9
+
+
+@dataclass(frozen=True)
+class Point:
+    """network: at smallest margin 1; multiplier (n',); gate (m, n'): slopes, None where the activation has no kink.
+    conditions: as :func:`flowsim.evaluate.kkt.certificate.residuals` says. alive (m,): the neurons that do not die;
+    exponent (m,): of |theta| in each neuron's growth, 1 for those. freedom: the dimension of the continuum of KKT
+    points that it belongs to, 0 of an isolated one. strictness: how far the nearest of all inequalities is from being
+    an equation. settled: whether nothing was left to be changed; rounds: guesses of sets that it took."""
+
+    network: Network
+    multiplier: Floats
+    gate: Floats | None
+    conditions: dict[str, float]
+    alive: Booleans
+    exponent: Floats
+    freedom: int
+    strictness: float
+    settled: bool
+    rounds: int
+
+    @property
+    def residual(self) -> float:
+        return max(self.conditions.values())
+
+    @property
+    def certified(self) -> bool:
+        """Whether all conditions are met."""
+        return self.settled and self.residual <= FOUND
+
+    @property
+    def attracts(self) -> bool:
+        """Whether every dead neuron falls behind."""
+        return bool((self.exponent[~self.alive] < 1).all())
+
+
+def beside(reduced: Reduced, system: System, state: State, pull: Pull) -> Point | None:
+    """The KKT point that the state's sets belong to, as they are or as the conditions want them; None where they show
+    none."""
+    try:
+        return (_piecewise if system.degree == 1 else _smooth)(reduced, system, state, pull)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _piecewise(reduced: Reduced, system: System, state: State, pull: Pull) -> Point:
+    longest = float(np.linalg.norm(reduced.inputs, axis=1).max())
+    sign = state.sizes.output_sign
+    fixed = None if system.trained else np.exp(2 * state.sizes.output_log)
+    found = solve(system, state, pull, fixed)
+    size = np.linalg.norm(found.pull, axis=1)
+    if fixed is None:
+        root = np.sqrt(found.strength / longest)
+        network, multiplier = Network(root[:, None] * found.pull, sign * root), found.multiplier / longest
+        alive = found.sets.alive
+    else:
+        root = np.sqrt(fixed)
+        network = Network((root / longest)[:, None] * found.pull, sign * root)
+        multiplier, alive = found.multiplier / longest**2, size > 0
+    slope = system.slope
+    # a neuron that is 0 has any gates
+    there = np.linalg.norm(network.hidden, axis=1)[:, None] > 0
+    gate = np.where(there, np.clip(found.gate, slope, 1.0), slope)
+    inside = np.minimum(1 - gate, gate - slope)[found.sets.sliding & there]
+    exponent = np.where(alive, 1.0, size if fixed is None else 0.0)
+    slack = min(inside.min(initial=np.inf), _slack(reduced, network, multiplier, exponent[~alive]))
+    conditions = residuals(network, reduced, multiplier, gate)
+    return Point(
+        network, multiplier, gate, conditions, alive, exponent, found.freedom, slack, found.settled, found.rounds
+    )
+
+
+def _smooth(reduced: Reduced, system: System, state: State, pull: Pull) -> Point | None:
+    view = View.of(system, state)
+    large = view.log_share > np.log(WEAKEST)
+    alive = (pull.exponent > GROWS) & large if system.trained else np.ones(len(large), dtype=bool)
+    there = alive | (not system.trained)
+    start = Network(view.norm[:, None] * state.direction * alive[:, None], view.output * there)
+    margin = float(start.margins(reduced).min())
+    if pull.distance > NEAR or not margin > 0:
+        return None
+    scale = margin ** (-1 / system.homogeneity)
+    start = Network(start.hidden * scale, start.output * scale if system.trained else start.output)
+    size = float(np.linalg.norm(start.flat(reduced.problem)))
+    weight = pull.weight * size**2 / system.homogeneity
+    network, multiplier, freedom, rounds, settled = polish(start, reduced, weight, weight > STARTS * weight.max())
+    direction, grown = _turned(system, state, pull)
+    # what comes to the direction of a living neuron keeps its share, however small that is
+    sign = state.sizes.output_sign
+    beside = (direction @ direction[alive].T > PARALLEL) & (sign[:, None] * sign[alive] > 0)
+    alive = alive | (beside.any(axis=1) & ~large)
+    exponent = np.where(alive, 1.0, grown)
+    slack = _slack(reduced, network, multiplier, exponent[~alive])
+    conditions = residuals(network, reduced, multiplier, None)
+    return Point(network, multiplier, None, conditions, alive, exponent, freedom, slack, settled, rounds)
+
+
+def _turned(system: System, state: State, pull: Pull) -> tuple[Floats, Floats]:
+    """(directions (m, r) that neurons turn to while the samples' weights stay as they are, exponents (m,) of growth)"""
+    direction, sign = state.direction, state.sizes.output_sign
+    factor = system.homogeneity * pull.margin
+    for _ in range(TURNS):
+        projection = direction @ system.inputs.T
+        _, slope = system.response(projection)
+        force = sign[:, None] * forces(system, direction, projection, pull.weight, slope) / factor
+        exponent = (force * direction).sum(axis=1)
+        if system.power != 1:
+            return direction, pull.exponent
+        moved = direction + force
+        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+        apart = float(np.abs(moved - direction).max())
+        direction = moved
+        if apart <= STILL:
+            break
+    return direction, exponent
+
+
+def _slack(reduced: Reduced, network: Network, multiplier: Floats, dead: Floats) -> float:
+    """By how much multipliers of the support, margins of the others and exponents of the dead keep from the border."""
+    support = multiplier > SUPPORT * multiplier.max()
+    return min(
+        float((multiplier[support] / multiplier.max()).min()),
+        float((network.margins(reduced)[~support] - 1).min(initial=np.inf)),
+        float((1 - dead).min(initial=np.inf)),
+    )

@@ -1,0 +1,146 @@
+"""The asymptotic flow: its steps against other solvers, what it says of a flow against the flow, and its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
+
+import flowsim
+from flowsim.evaluate.kkt.quadratic import in_box, on_simplex
+from flowsim.evaluate.kkt.sizes import Hyperbolic
+
+#: Sort -> a random problem whose neurons die slowly, or share their strength.
+PROBLEMS = {
+    "relu": {"model": {"activation": "relu", "width": 12}, "seed": 2},
+    "leaky": {"model": {"activation": "leaky_relu", "slope": 0.5, "width": 8}, "seed": 0},
+    "bias": {"model": {"activation": "relu", "width": 9, "bias": True}, "seed": 1},
+    "fixed": {"model": {"activation": "relu", "width": 8, "output": "fixed", "output_weight": 0.5}, "seed": 0},
+    "prelu": {"model": {"activation": "prelu", "degree": 3, "width": 6}, "seed": 4},
+}
+
+
+def problem(sort: str, log10_loss: float) -> flowsim.Scenario:
+    return flowsim.Scenario(
+        {
+            "data": {"dimension": 8, "positive": 2, "negative": 2, "samples": 20, "noise": {"total": 0.8}},
+            "init": {"scale": 0.3} if sort == "fixed" else {"scale": 0.3, "balanced": False},
+            "loss": {"kind": "exponential"},
+            "flow": {"until": {"log10_loss": log10_loss, "steps": 50_000}},
+            "observe": {"times": 10, "spacing": "log"},
+            **PROBLEMS[sort],
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=PROBLEMS)
+def pair(request):
+    """A flow at two losses, and the limits from there."""
+    runs = [flowsim.run(problem(request.param, goal)) for goal in (-1e3, -3e4)]
+    return runs, [flowsim.limit(run) for run in runs]
+
+
+def values(found, power):
+    """Of a limit's network, at random points."""
+    points = np.random.default_rng(0).normal(size=(30, found.sizes["feature"]))
+    bias = found["hidden_bias"].values[:, None] if "hidden_bias" in found else 0.0
+    return found["output_weight"].values @ power(found["hidden"].values @ points.T + bias, found["hidden"].values)
+
+
+RESPONSES = {
+    "relu": lambda s, w: np.maximum(s, 0),
+    "leaky_relu": lambda s, w: np.maximum(s, 0.5 * s),
+    "prelu": lambda s, w: np.maximum(s, 0) ** 3 / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-100) ** 2,
+}
+
+
+def test_a_flow_has_the_same_limit_from_wherever_it_is_looked_for(pair):
+    """Where that is one of a continuum, neurons of one direction share their strength as the flow has left it; the
+    network is the same function."""
+    runs, found = pair
+    for limit in found:
+        assert limit.attrs["verdict"].startswith("the flow's own limit")
+        assert limit["residual"] < 1e-8
+        assert limit["strictness"] > 1e-7
+        assert (limit["exponent"].values[limit["exponent"] != 1] < 1).all()
+    assert found[1]["normalised_margin"] == pytest.approx(float(found[0]["normalised_margin"]), rel=1e-6)
+    np.testing.assert_allclose(found[0]["multiplier"], found[1]["multiplier"], atol=1e-6 * found[0]["multiplier"].max())
+    response = RESPONSES[flowsim.reopen(runs[0]).scenario.model.activation]
+    first, second = (values(limit, response) for limit in found)
+    np.testing.assert_allclose(first, second, atol=1e-6 * np.abs(first).max())
+
+
+def share(run, index):
+    """(log10 of each neuron's share of |theta|^2, log10 |theta|)"""
+    both = 2 * run["log_norm"].values[index], 2 * np.log(np.abs(run["output_weight"].values[index]))
+    whole = np.logaddexp.reduce(np.logaddexp(*both))
+    return (np.logaddexp(*both) - whole) / np.log(10), 0.5 * whole / np.log(10)
+
+
+@pytest.mark.parametrize("sort", ["relu", "leaky", "prelu"])
+def test_a_flow_goes_where_the_asymptotic_flow_goes(sort):
+    """From a loss of 1e-1000 on, the margins that pull are the smallest but for 1/2303 of them, and the asymptotic
+    flow's step has an error of that order, too."""
+    early, late = (flowsim.run(problem(sort, goal)) for goal in (-1e3, -1e5))
+    found = flowsim.limit(early)
+    (before, _), (after, where) = share(early, -1), share(late, -1)
+    told = np.array([np.interp(where, found["log10_norm"], column) for column in found["asymptotic_share"].values.T])
+    assert where > found["log10_norm"][0] + 0.9
+    moved = np.abs(10**after - 10**before).max()
+    assert moved > 1e-3
+    assert np.abs(10**told - 10**after).max() < 0.1 * moved
+    # an exponent is what the share of a dying neuron falls with
+    end = found["asymptotic_share"].values[-4:]
+    rate = np.diff(end, axis=0)[-1] / np.diff(found["log10_norm"].values[-4:])[-1]
+    falls = end[-1] > -200
+    np.testing.assert_allclose(rate[falls], 2 * (found["exponent"].values[falls] - 1), atol=0.02)
+
+
+@pytest.mark.parametrize("kept", [0.7, 0.0, -0.7])
+def test_sizes_grow_as_both_layers_do(kept):
+    """w' = v H, v' = H w along a direction, for a pull that has v change its sign where |w| > |v|."""
+    norm = 1.5
+    output = -np.sqrt(norm**2 - kept)
+    sizes = Hyperbolic.of(
+        *(np.log(np.abs([one])) for one in (norm, output)), np.sign([output]), *np.log(np.abs([[norm], [output]]))
+    )
+    pull = 1.7
+    (w, v) = solve_ivp(lambda t, y: [pull * y[1], pull * y[0]], (0, 1), [norm, output], rtol=1e-12, atol=1e-13).y[:, -1]
+    grown = sizes.grown(np.array([pull]), np.zeros(1), np.zeros(1))
+    if kept < 0:
+        # |w| would have to pass 0, where its direction turns
+        assert w < 0
+        return
+    assert np.exp(grown.log_norm[0]) == pytest.approx(w, rel=1e-9)
+    assert grown.output_sign[0] * np.exp(grown.output_log[0]) == pytest.approx(v, rel=1e-9)
+    assert grown.output_sign[0] == (1.0 if kept > 0 else -1.0)
+
+
+def test_the_program_on_the_simplex_is_solved():
+    rng = np.random.default_rng(0)
+    factor, linear, bound = rng.normal(size=(4, 7)), rng.normal(size=7), np.array([0, 0, 3])
+    matrix = factor.T @ factor
+    found = on_simplex(matrix, linear, 4, bound)
+    limits = [
+        {"type": "eq", "fun": lambda x: x[:4].sum() - 1},
+        {"type": "ineq", "fun": lambda x: x[bound] - x[4:]},
+    ]
+    other = minimize(
+        lambda x: x @ matrix @ x / 2 + linear @ x, np.full(7, 0.1), bounds=[(0, None)] * 7, constraints=limits
+    )
+    assert found @ matrix @ found / 2 + linear @ found <= other.fun + 1e-8
+    assert found[:4].sum() == pytest.approx(1, abs=1e-12)
+    assert (found[4:] <= found[bound]).all()
+    assert (found >= 0).all()
+
+
+def test_the_program_in_the_box_is_solved():
+    rng = np.random.default_rng(1)
+    factor, linear = rng.normal(size=(5, 5)), 3 * rng.normal(size=5)
+    matrix = factor.T @ factor + 0.1 * np.eye(5)
+    found = in_box(matrix, linear)
+    slope = matrix @ found + linear
+    # 0 inside, outwards at the border
+    np.testing.assert_allclose(np.clip(found - slope, 0, 1), found, atol=1e-7)
+    assert ((found < 1e-7) | (found > 1 - 1e-7)).any()
