@@ -115,8 +115,18 @@ def entries(samples: int, dimension: int, test: HeldOut | None) -> Mapping[str, 
     return found
 
 
-def samples_around(centers: Floats, cluster_label: Integers, data: Drawn, seed: int, law: str = "gaussian") -> Samples:
-    """The training set around these centres (K, d) with these labels (K,)."""
+def samples_around(
+    centers: Floats,
+    cluster_label: Integers,
+    data: Drawn,
+    seed: int,
+    law: str = "gaussian",
+    first: Callable[[Floats, Integers], Floats] | None = None,
+) -> Samples:
+    """The training set around these centres (K, d) with these labels (K,).
+
+    first: of inputs (n, d) and their clusters (n,) a number (n,); the labels with the smallest are flipped, by chance among
+    equal ones. Without, labels are flipped by chance."""
     clusters = len(centers)
     if data.balanced:
         sample_cluster = np.repeat(np.arange(clusters), data.samples // clusters)
@@ -130,8 +140,10 @@ def samples_around(centers: Floats, cluster_label: Integers, data: Drawn, seed: 
         inputs += noise
     clean_label = cluster_label[sample_cluster].astype(float)
     label = clean_label.copy()
-    flipped = stream(seed, "labels").permutation(data.samples)[: round(data.label_noise * data.samples)]
-    label[flipped] *= -1
+    order = stream(seed, "labels").permutation(data.samples)
+    if first is not None:
+        order = order[np.argsort(first(inputs, sample_cluster)[order], kind="stable")]
+    label[order[: round(data.label_noise * data.samples)]] *= -1
     return Samples.supervised(
         data.supervision,
         inputs=inputs,

@@ -26,6 +26,11 @@ class Xor(Drawn):
         "gaussian",
         description="law of each coordinate of the noise, independent and with the variance that noise gives",
     )
+    flips: Literal["random", "boundary", "cluster"] = Field(
+        "random",
+        description='whose labels label_noise flips: those of any samples, of the samples nearest to the "boundary" '
+        '|<mu_1, x>| = |<mu_2, x>|, or of the first "cluster" before others',
+    )
 
     @property
     def clusters(self) -> int:
@@ -50,7 +55,15 @@ class Xor(Drawn):
         return self.around(centers, np.array([1, 1, -1, -1]), scenario.single_seed)
 
     def around(self, centers: Floats, cluster_label: Integers, seed: int) -> Samples:
-        return samples_around(centers, cluster_label, self, seed, self.law)
+        def to_boundary(inputs: Floats, cluster: Integers) -> Floats:
+            along = np.abs(inputs @ centers[::2].T)
+            return np.abs(along[:, 0] - along[:, 1])
+
+        def cluster_by_cluster(inputs: Floats, cluster: Integers) -> Floats:
+            return cluster.astype(float)
+
+        first = {"random": None, "boundary": to_boundary, "cluster": cluster_by_cluster}[self.flips]
+        return samples_around(centers, cluster_label, self, seed, self.law, first)
 
 
 DATA.register("xor", Xor)

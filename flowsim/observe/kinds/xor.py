@@ -5,6 +5,9 @@ XOR centres are +mu_1, -mu_1 (label +1), +mu_2, -mu_2 (label -1), mu_1 and mu_2 
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 
 from ...arrays import Floats, Integers
@@ -13,11 +16,13 @@ from ..instant import Instant, Setting
 from ..observable import observable
 from .regions import active_pairs
 
-#: The constant C_0 > 1 of Lemma 4.2, which the paper leaves open: neurons capture at a cosine of 1/(3 C_0 sqrt(d)).
+#: The constant C_0 > 1 of Lemma 4.2, which is true of any: neurons capture at a cosine of 1/(3 C_0 sqrt(d)).
 C0 = 4.0
+#: The one of Definition 4.5, a good run.
+GOOD_RUN_C0 = 4.0**5 * 1024.0**2 * math.exp(4)
 #: Centres are those of XOR where they are so up to this, relative to their norm.
 ROUNDING = 1e-9
-_XOR = f"the four centres of XOR and a neuron that captures one of them (C_0 = {C0:g})"
+_XOR = "the four centres of XOR and a neuron that captures one of them"
 
 
 def is_xor(problem: Problem) -> bool:
@@ -47,24 +52,16 @@ def unit_centers(problem: Problem) -> Floats:
     return problem.centers / np.linalg.norm(problem.centers, axis=1, keepdims=True)
 
 
-def captures(setting: Setting) -> bool:
+def captures(setting: Setting, c0: float) -> bool:
     """Whether these conditions speak of the problem, and of any neuron in it."""
-    return is_xor(setting.problem) and bool((capture_sets(setting.problem) >= 0).any())
+    return is_xor(setting.problem) and bool((capture_sets(setting.problem, c0) >= 0).any())
 
 
-@observable(
-    "neuron_alignment",
-    (),
-    "share of right gates: active around mu and not around -mu, for each neuron that captures mu",
-    captures,
-    on_request=True,
-    needs=_XOR,
-)
-def neuron_alignment(instant: Instant) -> Floats:
+def neuron_alignment(instant: Instant, c0: float) -> Floats:
     """(…): over all neurons that capture mu and all samples around mu and -mu, the share of pairs in which the neuron is
     active on the former, inactive on the latter; Condition 4.7 is that it is 1"""
     setting = instant.setting
-    captured = capture_sets(setting.problem)
+    captured = capture_sets(setting.problem, c0)
     neurons = np.flatnonzero(captured >= 0)
     # reduced samples count as often as they stand for samples of the cluster
     on, off = (setting.cluster_counts[cluster] for cluster in (captured[neurons], captured[neurons] ^ 1))
@@ -75,21 +72,36 @@ def neuron_alignment(instant: Instant) -> Floats:
     return np.asarray(right / (on.sum() + off.sum()))
 
 
-@observable(
-    "almost_orthogonality",
-    (),
-    "largest |<w_j, mu>| / |v_j| over neurons that capture a cluster and unit centres of the other sign",
-    captures,
-    on_request=True,
-    needs=_XOR,
-)
-def almost_orthogonality(instant: Instant) -> Floats:
+def almost_orthogonality(instant: Instant, c0: float) -> Floats:
     """(…): largest |<w_j, mu>| / |v_j| over the neurons that capture a cluster and the unit centres mu of the other sign;
     Condition 4.8 is that it is at most 3 times the step size"""
     setting, snapshot = instant.setting, instant.snapshot
-    captured = capture_sets(setting.problem)
+    captured = capture_sets(setting.problem, c0)
     neurons = np.flatnonzero(captured >= 0)
     other = np.where(captured[neurons] < 2, 2, 0)
     products = setting.reduced.center_products(snapshot.direction)[..., neurons, other]
     scale = np.exp(snapshot.log_norm - snapshot.output_log)[..., neurons]
     return np.abs(products * scale).max(axis=-1) / np.linalg.norm(setting.problem.centers[0])
+
+
+#: condition -> (what it is, its value)
+_CONDITIONS = {
+    "neuron_alignment": (
+        "share of right gates: active around mu and not around -mu, for each neuron that captures mu",
+        neuron_alignment,
+    ),
+    "almost_orthogonality": (
+        "largest |<w_j, mu>| / |v_j| over neurons that capture a cluster and unit centres of the other sign",
+        almost_orthogonality,
+    ),
+}
+for _suffix, _c0, _said in (("", C0, "C_0 = 4"), ("_good_run", GOOD_RUN_C0, "C_0 of a good run")):
+    for _name, (_text, _value) in _CONDITIONS.items():
+        observable(
+            _name + _suffix,
+            (),
+            f"{_text}; {_said}",
+            partial(captures, c0=_c0),
+            on_request=True,
+            needs=f"{_XOR} ({_said})",
+        )(partial(_value, c0=_c0))
