@@ -32,7 +32,7 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "scenario-bytes": Limit(16 * 2**20, "bytes", "size of a scenario's text"),
+    "scenario-bytes": Limit(2**20, "bytes", "size of a scenario's text"),
     "scenario-depth": Limit(64, "levels", "how deep arrays, tables and dotted keys of a scenario are nested"),
     "scenario-digits": Limit(400, "characters", "length of a number or of a bare key in a scenario"),
     "unpacked": Limit(

@@ -40,10 +40,11 @@ def explain(raw: dict[str, Any], source: Source, files: bool = True) -> list[Iss
         known = messages.setdefault(problem.path, [])
         if problem.message not in known:
             known.append(problem.message)
+    around = {path[:length] for path in messages for length in range(len(path))}
     issues = [
         Issue(_dotted(path), "; or ".join(found), source.place(path))
         for path, found in messages.items()
-        if not any(len(other) > len(path) and other[: len(path)] == path for other in messages)
+        if path not in around
     ]
     return sorted(issues, key=lambda issue: _line(issue.place))
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ..errors import Issue, ScenarioError
 from ..gate import limit, obstacle, raised, size
-from .places import KeyPath, tokens
+from .places import TOKEN, KeyPath
 
 #: TOML's integers have 64 bits; those without a sign are let through, for keys to say what they allow.
 MOST = 2**64
@@ -57,22 +57,27 @@ def check_bounds(text: str, name: str) -> None:
         _too_large(len(text), name)
     depth, digits = limit("scenario-depth"), limit("scenario-digits")
     nested = dots = 0
-    for token in tokens(text):
-        if token.kind == "word" and len(token.text) > digits:
+    for token in TOKEN.finditer(text):
+        kind, content = token.lastgroup, token[0]
+        if kind == "word" and len(content) > digits:
             _refuse(
-                f"{token.text[:12]}… has {len(token.text)} characters; a number or bare key has at most {digits:g}; "
-                f"{raised('scenario-digits', len(token.text))} allows it",
-                f"{name}:{token.line}",
+                f"{content[:12]}… has {len(content)} characters; a number or bare key has at most {digits:g}; "
+                f"{raised('scenario-digits', len(content))} allows it",
+                f"{name}:{_line(text, token.start())}",
             )
-        if token.kind != "mark":
+        if kind != "mark":
             continue
-        nested += (token.text in "[{") - (token.text in "]}")
-        dots = dots + 1 if token.text == "." else 0 if token.text in ("\n", "=", ",", "{", "[") else dots
+        nested += (content in "[{") - (content in "]}")
+        dots = dots + 1 if content == "." else 0 if content in "\n=,{[" else dots
         if max(nested, dots + 1) > depth:
             _refuse(
                 f"nested more than {depth:g} levels deep; {raised('scenario-depth', 2 * depth)} allows more",
-                f"{name}:{token.line}",
+                f"{name}:{_line(text, token.start())}",
             )
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
 
 
 def strange(values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

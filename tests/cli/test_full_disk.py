@@ -35,7 +35,7 @@ def small_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.setenv("FLOWSIM_LIMITS", "disk=1e9")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)  # HDF5 may keep a file open that it could not write
 
 
 def test_a_run_and_its_checkpoints(flowsim, small_disk, monkeypatch):
