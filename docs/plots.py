@@ -47,7 +47,16 @@ ON_XOR = ("boundary", "margins", "loss_derivatives")
 #: Kinds that compare real samples and classes.
 ON_CLASSES = ("class_cosines", "data_cosines")
 #: Kinds that show features of layers, and what these need.
-ON_FEATURES = ("filters", "correlations", "exciting_inputs", "active_units", "density", "lottery", "purity")
+ON_FEATURES = (
+    "filters",
+    "correlations",
+    "exciting_inputs",
+    "active_units",
+    "density",
+    "reconstructions",
+    "lottery",
+    "purity",
+)
 DIGITS = {
     "observe.times": 11,
     "observe.snapshots": "all",

@@ -6,7 +6,7 @@ features where sparse ones need few, whatever the penalty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Literal
 
@@ -36,6 +36,8 @@ PENALTIES = tuple(np.geomspace(0.01, 1.0, 9).tolist())
 ZERO = 1e-9
 #: Of Lasso's coordinate descent: its duality gap, for perturbations of norm 1, and how often it goes round.
 TOLERANCE, PASSES = 1e-6, 100_000
+#: Inputs that are kept with what filters make of them, and with their perturbations.
+SHOWN = 4
 #: A gradient whose norm is below this moves nobody.
 FLAT = 1e-12
 
@@ -105,12 +107,42 @@ def density_group(scenario: Scenario, setting: Setting, weights: Snapshot, run: 
         "input_density": "share of the features that an input is made of",
         "input_residual": "squared norm of what these leave of an input of norm 1",
     }
-    variables = {
+    variables: dict[str, tuple[tuple[str, ...], Floats, dict[str, str]]] = {
         name: (("kept_end", "penalty"), values, {"long_name": text, "units": "1"})
         for (name, text), values in zip(texts.items(), found, strict=True)
     }
+    variables |= _shown(scenario, setting, weights, at, test)
     named = ("kept_end", np.array(list(at)), {"long_name": "instant: the start, or the end of a stage", "units": "1"})
     return xr.Dataset(variables, {"kept_end": named, "penalty": _penalties(penalties)}, origin_of(test))
+
+
+def _shown(
+    scenario: Scenario, setting: Setting, weights: Snapshot, at: Mapping[str, int], test: Test
+) -> dict[str, tuple[tuple[str, ...], Floats, dict[str, str]]]:
+    """Of a few inputs of a network with filters, as images; none of other networks."""
+    wanted, images = scenario.evaluate.density, unit(_centred(scenario, setting, test.x[:SHOWN]))
+    assert wanted is not None, "nobody asks for densities"
+    made, moved = np.zeros((2, len(at), *images.shape), dtype=np.float32)
+    for place, index in enumerate(at.values()):
+        placements = Placements.of(scenario, setting, weights[index])
+        if placements is None:
+            return {}
+        made[place] = placements.made(images, min(wanted.penalties))
+        for row in range(len(images)):
+            few = perturbations(
+                test[row : row + 1], setting, weights[index], wanted.attack, wanted.radius, wanted.steps
+            )
+            moved[place, row : row + len(few)] = few
+    dims, ends = ("shown_sample", "input_feature"), ("kept_end", "shown_sample", "input_feature")
+    return {
+        "shown_input": (dims, images.astype(np.float32), {"long_name": "input of norm 1, centred", "units": "1"}),
+        "shown_reconstruction": (
+            ends,
+            made,
+            {"long_name": "what features make of it, at the least penalty", "units": "1"},
+        ),
+        "shown_perturbation": (ends, moved, {"long_name": "its perturbation, divided by its norm", "units": "1"}),
+    }
 
 
 def check(scenario: Scenario, problem: Problem) -> None:

@@ -57,6 +57,11 @@ class Placements:
             found[:, place] = (coefficients != 0).sum() / (self.count * len(moves)), (left**2).sum(axis=1).mean()
         return found[0], found[1]
 
+    def made(self, images: Floats, penalty: float) -> Floats:
+        """(n, d): what the features make of images (n, d) with as few of them as the penalty has it"""
+        nothing = np.zeros((len(images), len(self.filters), *self.image[1:]))
+        return self.composed(self._reconstructed(images, penalty, nothing))
+
     def composed(self, coefficients: Floats) -> Floats:
         """(n, d): the images that coefficients (n, p, height, width) make"""
         channels, height, width = self.image

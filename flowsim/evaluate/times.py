@@ -10,6 +10,7 @@ from ..scenario.evaluate import Robustness
 from . import sphere
 from .asked import wanted
 from .claim import CLAIMS, selected
+from .density import SHOWN
 from .evidence import TEST_SAMPLES
 from .placements import STEPS as STEPS_OF_LASSO
 from .robustness import IDEALS, bounds, certified, exact
@@ -107,7 +108,7 @@ def _density(scenario: Scenario, work: Work) -> Iterator[Part]:
     of = "evaluate.density"
     yield _attack(work, "density", ends * steps, samples, {f"{of}.samples": samples, f"{of}.steps": steps})
     # perturbations and inputs, each made of features again and again
-    operations = ends * samples * 2 * penalties * STEPS_OF_LASSO * 2 * work.first
+    operations = ends * (samples * 2 * penalties + SHOWN) * STEPS_OF_LASSO * 2 * work.first
     yield work.part("density", operations, 0.0, {f"{of}.samples": samples, f"{of}.penalties": penalties})
 
 

@@ -42,6 +42,7 @@ KINDS = {
     "exciting_inputs": "inputs that excite units of hidden layers, by gradient ascent from several starts",
     "active_units": "share of active units of each hidden layer over time",
     "density": "how many features inputs and perturbations are made of, against what these leave",
+    "reconstructions": "inputs, what features make of them, and their perturbations, as images",
     "lottery": "cosine of each first-layer unit with what it learns, over time",
     "purity": "pure against dense features over time",
     "steps": "step size and rejections of the solver over time",

@@ -65,7 +65,7 @@ def test_a_file_without_some_variables_gives_the_plots_that_are_possible(flowsim
     impossible = {line.split()[0] for line, after in zip_next(answer.out) if "not from this result" in after}
     of_variables = {"alignment", "cosines", "mass", "margins", "loss_derivatives", "phase_portrait"}
     of_weights = {"boundary", "class_cosines", "filters", "correlations", "lottery", "purity"}
-    of_groups = {"robustness", "kkt", "exciting_inputs", "active_units", "density"}
+    of_groups = {"robustness", "kkt", "exciting_inputs", "active_units", "density", "reconstructions"}
     assert impossible == of_variables | of_weights | of_groups
     assert flowsim("plot", "a.nc", "loss").code == 0
     refused = flowsim("plot", "a.nc", "margins")

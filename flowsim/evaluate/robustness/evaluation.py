@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class Test:
     goal_label: Floats
     goal_cluster: Integers
     origin: str
+
+    def __getitem__(self, rows: slice) -> Test:
+        """Some of the samples, with all that attacks aim at."""
+        return replace(self, x=self.x[rows], label=self.label[rows], cluster=self.cluster[rows])
 
 
 def robustness(

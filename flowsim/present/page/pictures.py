@@ -14,7 +14,8 @@ from ..kinds import KINDS, plot
 from .run import Run
 
 #: The kind that a run has to have, and the others that are then shown, too.
-FIRST, OTHERS = "filters", ("correlations", "exciting_inputs", "active_units", "density", "lottery", "purity")
+FIRST = "filters"
+OTHERS = ("correlations", "exciting_inputs", "active_units", "density", "reconstructions", "lottery", "purity")
 #: Of any network, where samples are no draws around clusters that are known, and there are as many clusters.
 OF_CLASSES, SEVERAL = ("class_cosines", "data_cosines"), 3
 DOTS = 80

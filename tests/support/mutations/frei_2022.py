@@ -122,7 +122,7 @@ def noisier(factor: float, along: bool = True) -> Any:
     def doctored(evidence: Evidence) -> Evidence:
         problem = evidence.problem
         center = problem.centers[problem.sample_cluster]
-        return of_problem(evidence, inputs=center + factor * (problem.inputs - center))
+        return of_problem(evidence, stored=center + factor * (problem.inputs - center))
 
     return doctored
 

@@ -178,7 +178,7 @@ def with_samples(inputs: Callable[[Problem, Floats], Floats]) -> Change:
 
     def doctored(evidence: Evidence) -> Evidence:
         problem = evidence.problem
-        return of_problem(evidence, inputs=inputs(problem, problem.inputs - _own_center(problem)))
+        return of_problem(evidence, stored=inputs(problem, problem.inputs - _own_center(problem)))
 
     return doctored
 
@@ -241,7 +241,7 @@ def testing(inputs: Callable[[Evidence], Floats]) -> Change:
     def doctored(evidence: Evidence) -> Evidence:
         other = replace(evidence, known={})
         # what is reckoned on first use is kept in the object itself
-        other.__dict__["test"] = replace(evidence.test, inputs=inputs(evidence))
+        other.__dict__["test"] = replace(evidence.test, stored=inputs(evidence))
         return other
 
     return doctored

@@ -10,7 +10,16 @@ import flowsim
 from flowsim.kinds.trees import in_float64
 from flowsim.present.features import DRAWN, Kept, cosines, mosaic
 from flowsim.present.kinds import obstacles, plot
-from flowsim.present.plots import active_units, correlations, density, exciting_inputs, filters, lottery, purity
+from flowsim.present.plots import (
+    active_units,
+    correlations,
+    density,
+    exciting_inputs,
+    filters,
+    lottery,
+    purity,
+    reconstructions,
+)
 from flowsim.present.source import Source
 
 OF_FEATURES = {
@@ -19,6 +28,7 @@ OF_FEATURES = {
     "exciting_inputs": "a row for each unit",
     "active_units": "share of active units",
     "density": "squared norm of what is left",
+    "reconstructions": "inputs, what features make of them",
     "lottery": "|cosine| with own weights at the end of robust",
     "purity": "|cosine| of a unit with features",
 }
@@ -141,6 +151,19 @@ def test_smaller_penalties_use_more_features_and_leave_less(source):
         assert np.all(left[:, 0] < left[:, 1])
 
 
+def test_reconstructions_are_those_whose_residuals_are_told(run, source):
+    found, group = reconstructions.series(source), run["density"]
+    assert len(found.rows) == 1 + 2 * len(ENDS)
+    assert found.tiles.shape == (9, 3, 1, 8, 8)
+    inputs, made, moved = np.split(found.tiles.reshape(9, 3, 64), [1, 5])
+    np.testing.assert_allclose(inputs.mean(axis=2), 0, atol=1e-7)
+    for rows in (inputs, moved):
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=2), 1, rtol=1e-6)
+    # the same minimum found from elsewhere, until coefficients change by a part of 1e-4
+    left = ((made - inputs) ** 2).sum(axis=2).mean(axis=1)
+    np.testing.assert_allclose(left, group["input_residual"].sel(penalty=0.02), rtol=0.02)
+
+
 def test_tickets_end_where_they_end_and_winners_are_the_largest(run, source):
     found = lottery.series(source)
     np.testing.assert_allclose(found.cosine[1], 1.0)
@@ -185,7 +208,7 @@ def test_the_page_shows_what_layers_of_images_have_learned(run, tmp_path):
     bare = run.drop_nodes(["features", "density"])
     flowsim.write_report(bare, tmp_path / "bare.html")
     page = (tmp_path / "bare.html").read_text(encoding="utf-8")
-    assert page.count('<figure class="picture">') == len(OF_FEATURES) - 3 + 1
+    assert page.count('<figure class="picture">') == len(OF_FEATURES) - 4 + 1
 
 
 def test_neurons_of_images_are_filters():

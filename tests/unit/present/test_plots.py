@@ -64,7 +64,16 @@ LONG_NAMES = {
     "phase_portrait": "cosine with the centre of cluster 2 (-1)",
 }
 #: See test_features.py.
-OF_FEATURES = {"filters", "correlations", "exciting_inputs", "active_units", "density", "lottery", "purity"}
+OF_FEATURES = {
+    "filters",
+    "correlations",
+    "exciting_inputs",
+    "active_units",
+    "density",
+    "reconstructions",
+    "lottery",
+    "purity",
+}
 OVER_TIME = ("alignment", "norms", "mass", "loss", "margins", "loss_derivatives", "variable", "steps")
 
 
@@ -249,7 +258,7 @@ def test_of_several_outputs_every_class_has_its_boundary(draw):
     assert fields.shape[0] == 2
     np.testing.assert_array_equal(fields[0], -fields[1])
     # networks of several outputs have no certificates; these inputs are no images, and nothing of features was asked for
-    impossible = {"kkt", "filters", "exciting_inputs", "active_units", "density"}
+    impossible = {"kkt", "filters", "exciting_inputs", "active_units", "density", "reconstructions"}
     for kind, why in obstacles(run).items():
         assert bool(why) == (kind in impossible), kind
         if not why:
