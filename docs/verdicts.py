@@ -161,13 +161,15 @@ def _rates(paper: str, scenarios: list[str]) -> Iterator[str]:
 def _counts(page: str, names: list[str]) -> Iterator[str]:
     """How many of the findings of all shipped scenarios have which verdict, paper by paper"""
     words = [word for word in VERDICTS if word != "not_applicable"]
-    yield from _row("paper", "claims", "scenarios", *(f"`{word}`" for word in words))
+    yield from _row("paper", "claims", "scenarios run", *(f"`{word}`" for word in words))
     yield from _row(*["---"] * (3 + len(words)))
     for paper in dict.fromkeys(claim.partition(".")[0] for claim in CLAIMS):
         runs = [run["claims"] for run in kept(paper).values() if "claims" in run]
         found = counts(row["verdict"] for run in runs for row in run.values())
         claims = sum(claim.startswith(f"{paper}.") for claim in CLAIMS)
-        yield from _row(f"`{paper}`", claims, len(runs), *(found.get(word, 0) for word in words))
+        there = sum(name.startswith(f"{paper}/") for name in claimed())
+        cells = (found.get(word, 0) for word in words) if runs else ("—" for _ in words)
+        yield from _row(f"`{paper}`", claims, f"{len(runs)} of {there}", *cells)
 
 
 def _cell(row: dict[str, Any] | None) -> str:
