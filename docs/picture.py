@@ -1,6 +1,6 @@
 """The README's picture, from results of `flowsim run`: alignment and loss of Figures 5 and 6 of Min & Vidal 2025.
 
-python docs/picture.py fig5_random_init.nc fig6_nudged_init.nc -o docs/images/min_vidal_2025_fig5_fig6.png
+python docs/picture.py fig5_random_init_flow.nc fig6_nudged_init_flow.nc -o docs/images/min_vidal_2025_fig5_fig6.png
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def draw(results: list[str], end: float) -> plt.Figure:
     for path, color, style in zip(results, COLORS, STYLES, strict=True):
         with flowsim.open(path) as tree:
             run = tree.to_dataset().sel(time=slice(0, end)).load()
-            label = tree.attrs["title"].rpartition(": ")[2]
+            label = tree.attrs["title"].rpartition(": ")[2].removesuffix(", by flow")
         quartiles = run.flow.best_cosine.quantile([0.25, 0.5, 0.75], "neuron")
         alignment.plot(run["time"], quartiles.sel(quantile=0.5), style, color=color, label=f"{label}, median")
         alignment.fill_between(

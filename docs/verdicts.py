@@ -2,6 +2,7 @@
 
     python docs/verdicts.py NAME        run a scenario such as li_2025/fig2a, or all of a paper, keep what they say to their
                                         claims in docs/verdicts/PAPER.json, and write the tables
+    python docs/verdicts.py NAME --runs FOLDER    the same, but results NAME.nc in this folder do not run again
     python docs/verdicts.py --sweep NAME    the same of a sweep's rates
     python docs/verdicts.py             write the tables again
     python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
@@ -23,17 +24,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 import flowsim
-from flowsim.cli.page import summary
+from flowsim.cli.common import finite
 from flowsim.cli.sweep_page import summary as sweep_summary
 from flowsim.evaluate.claim import CLAIMS, selected
-from flowsim.evaluate.verdicts import VERDICTS, counts
+from flowsim.evaluate.verdicts import VERDICTS, counts, rows
+from flowsim.papers import evaluate
 from flowsim.scenario.shipped import find, shipped
 
 DOCS = Path(__file__).parent
 KEPT = DOCS / "verdicts"
-#: What is kept of a finding, and of a rate.
-OF_CLAIM = ("verdict", "measured", "prediction", "note")
+#: What is kept of a rate.
 OF_RATE = ("claim", "verdict", "predicted", "exponent", "low", "high")
 TABLE = re.compile(r"(<!-- (verdicts|rates|counts):? ?([^\n]*?) ?-->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
 
@@ -54,10 +57,28 @@ def kept(paper: str) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
-def run(name: str) -> dict[str, Any]:
-    """Run a shipped scenario and give what it says to its claims."""
-    tree = flowsim.run(flowsim.load(find(name)), progress=False)
-    return {"claims": _only(summary(tree).get("claims", {}), OF_CLAIM)}
+def run(name: str, folder: Path | None) -> dict[str, Any]:
+    """Run a shipped scenario, unless its result is in the folder, and give what it says to its claims."""
+    scenario = flowsim.load(find(name))
+    file = folder and folder / f"{name.rpartition('/')[2]}.nc"
+    if not file or not file.exists():
+        alone = scenario.replace({"evaluate": {"claims": list(scenario.evaluate.claims)}})
+        return _told(flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
+    with flowsim.open(file) as tree:
+        if flowsim.loads(tree.attrs["scenario"]).model_dump() != scenario.model_dump():
+            raise SystemExit(f"{file}: is of another scenario than {find(name)}")
+        return _told(evaluate(tree, scenario.evaluate.claims))
+
+
+def _told(group: xr.Dataset) -> dict[str, Any]:
+    names = ("prediction", "verdict", "note")
+    return {
+        "claims": {
+            row["claim"]: {"measured": _rounded(finite(float(row["measured"])))}
+            | {name: str(row[name]) for name in names}
+            for row in rows(group)
+        }
+    }
 
 
 def swept(name: str) -> dict[str, Any]:
@@ -140,13 +161,15 @@ def _rates(paper: str, scenarios: list[str]) -> Iterator[str]:
 def _counts(page: str, names: list[str]) -> Iterator[str]:
     """How many of the findings of all shipped scenarios have which verdict, paper by paper"""
     words = [word for word in VERDICTS if word != "not_applicable"]
-    yield from _row("paper", "claims", "scenarios", *(f"`{word}`" for word in words))
+    yield from _row("paper", "claims", "scenarios run", *(f"`{word}`" for word in words))
     yield from _row(*["---"] * (3 + len(words)))
     for paper in dict.fromkeys(claim.partition(".")[0] for claim in CLAIMS):
         runs = [run["claims"] for run in kept(paper).values() if "claims" in run]
         found = counts(row["verdict"] for run in runs for row in run.values())
         claims = sum(claim.startswith(f"{paper}.") for claim in CLAIMS)
-        yield from _row(f"`{paper}`", claims, len(runs), *(found.get(word, 0) for word in words))
+        there = sum(name.startswith(f"{paper}/") for name in claimed())
+        cells = (found.get(word, 0) for word in words) if runs else ("—" for _ in words)
+        yield from _row(f"`{paper}`", claims, f"{len(runs)} of {there}", *cells)
 
 
 def _cell(row: dict[str, Any] | None) -> str:
@@ -178,6 +201,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a shipped scenario, or a paper: all of its scenarios")
     parser.add_argument("--sweep", action="store_true", help="run their sweeps")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="results that are there already")
     parser.add_argument("--check", action="store_true", help="say what is out of date, and change nothing")
     options = parser.parse_args()
     if options.check:
@@ -188,7 +212,7 @@ def main() -> int:
         of_paper = [known for known in claimed() if known.startswith(f"{name}/")]
         for scenario in of_paper or [name]:
             print(scenario, file=sys.stderr)
-            keep(scenario, swept(scenario) if options.sweep else run(scenario))
+            keep(scenario, swept(scenario) if options.sweep else run(scenario, options.runs))
     for page in pages():
         page.write_text(written(page), encoding="utf-8")
     return 0

@@ -14,7 +14,7 @@ import xarray as xr
 from ..errors import UsageError
 from .claim import Claim, Rate, selected
 from .scaling import Scaling, scaling
-from .verdicts import FAILS, HOLDS, NOT_COVERED
+from .verdicts import FAILS, HOLDS, NOT_COVERED, OUTSIDE, VERDICTS
 
 #: The origin of a constant that a sweep shows to be one, or not.
 FITTED = "fitted"
@@ -23,17 +23,21 @@ FITTED = "fitted"
 @dataclass(frozen=True)
 class FoundRate:
     """claim: its name. at: the other swept keys and their values, in words, "" where there are none. fit: None where there
-    are too few points, which `note` says."""
+    are too few points, which `note` says. outside: how many of the points are outside of the claim's premises."""
 
     claim: str
     rate: Rate
     at: str
     fit: Scaling | None
     note: str = ""
+    outside: int = 0
 
     @property
     def verdict(self) -> str:
-        """holds where the interval has the prediction in it, or lies on the side that the paper allows"""
+        """outside where some point is outside of the premises; holds where the interval has the prediction in it, or lies
+        on the side that the paper allows"""
+        if self.outside:
+            return OUTSIDE
         if self.fit is None:
             return NOT_COVERED
         (low, high), predicted = self.fit.interval, self.rate.exponent
@@ -72,8 +76,8 @@ def layout(found: Iterable[FoundRate]) -> dict[str, xr.DataArray]:
         "rate_exponent": ("exponent found", float, [slope for slope, _, _ in intervals]),
         "rate_low": ("lower end of its 95 % interval", float, [low for _, low, _ in intervals]),
         "rate_high": ("upper end of its 95 % interval", float, [high for _, _, high in intervals]),
-        "rate_verdict": ("holds, fails or not_covered", str, [row.verdict for row in rows]),
-        "rate_note": ("why no exponent was found", str, [row.note for row in rows]),
+        "rate_verdict": ("holds, fails, not_covered or outside", str, [row.verdict for row in rows]),
+        "rate_note": ("why no exponent was found, or how many points are outside", str, [row.note for row in rows]),
     }
     coordinates = {"rate": ("rate", labels, {"long_name": "rate", "units": "1"})}
     return {
@@ -110,8 +114,17 @@ def _found(dataset: xr.Dataset, name: str, rate: Rate) -> Iterator[FoundRate]:
         chosen = dict(zip(others, places, strict=True))
         part = dataset.isel(chosen)
         at = ", ".join(f"{key} = {part[key].values}" for key in others)
+        outside = _outside(part, name)
+        note = f"{outside} points are outside of the premises" if outside else ""
         try:
             fit = scaling(part, rate.of or name, rate.over, rate.law, expected=rate.exponent)
-            yield FoundRate(name, rate, at, fit)
+            yield FoundRate(name, rate, at, fit, note, outside)
         except UsageError as reason:
-            yield FoundRate(name, rate, at, None, str(reason))
+            yield FoundRate(name, rate, at, None, note or str(reason), outside)
+
+
+def _outside(dataset: xr.Dataset, name: str) -> int:
+    """How many points are outside of a claim's premises"""
+    if "claim_verdict" not in dataset or name not in dataset["claim"].values:
+        return 0
+    return int((dataset["claim_verdict"].sel(claim=name) == [*VERDICTS].index(OUTSIDE)).sum())

@@ -25,7 +25,7 @@ SMALLER = {
 @pytest.fixture(scope="module")
 def figures():
     return {
-        name: flowsim.run(flowsim.load(find(f"min_vidal_2025/{name}"), SMALLER)).dataset
+        name: flowsim.run(flowsim.load(find(f"min_vidal_2025/{name}_flow"), SMALLER)).dataset
         for name in ("fig5_random_init", "fig6_nudged_init")
     }
 
@@ -38,6 +38,11 @@ def test_the_shipped_scenarios_are_the_paper_s_setting():
         assert (data.centers, data.radius, data.noise.total) == ("orthonormal", 1.0, 0.1)
         assert (scenario.model.activation, scenario.model.degree, scenario.loss.kind) == ("prelu", 3, "square")
         assert (scenario.init.shape, scenario.init.scale, scenario.init.balanced) == (shape, 1e-7, True)
+        assert (scenario.flow.method, scenario.flow.step, scenario.flow.reduce) == ("gradient_descent", 0.2, None)
+        flow = flowsim.load(find(f"min_vidal_2025/{name}_flow"))
+        assert flow.flow.until.time == pytest.approx(0.2 * scenario.flow.iterations)
+        same = {"title", "flow", "observe"}
+        assert flow.model_dump(exclude=same) == scenario.model_dump(exclude=same)
     assert scenario.init.nudge == 0.05
 
 

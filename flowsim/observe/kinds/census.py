@@ -51,7 +51,7 @@ def clusters_served(instant: Instant) -> Floats:
     serves = (cosine > 0) & (cosine >= SERVED * cosine.max(axis=-1, keepdims=True))
     of_main = np.take_along_axis(serves, main[..., :, None], axis=-2)  # (…, K, K): clusters that each one's main serves
     served = of_main.sum(axis=-1).astype(float)
-    mine = np.take_along_axis(of_main, np.arange(len(problem.cluster_label))[:, None], axis=-1)[..., 0]
+    mine = np.diagonal(of_main, axis1=-2, axis2=-1)
     learned = (total > 0) & (total >= LEARNED * total.max(axis=-1, keepdims=True))
     return np.where(mine & learned, served, 0.0)
 

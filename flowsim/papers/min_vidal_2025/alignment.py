@@ -303,7 +303,7 @@ CLAIMS = {
         1.0,
         measures=f"largest 1 - c_kj in units of {SMALL}",
         constants=(*CHOSEN, LEAST),
-        span=lambda training: training.window(training.t1, training.t2),
+        span=lambda training: training.window(training.t1, training.t2, 3),
         rates=CONSTANT_IN_ALPHA,
         any_loss=True,
     ),

@@ -56,12 +56,12 @@ def _largest_excess(slope: Callable[[Floats, float], Floats], evidence: Evidence
 
 
 def directions(own: int) -> Floats:
-    """(n, own + 1): unit vectors by their cosines with the centres of one sign, and what they have outside of these"""
-    first, second = np.meshgrid(COSINES, COSINES)
+    """(n, own + 1): unit vectors by their cosines with the centres of one sign, alike with all but the first, and what they
+    have outside of these"""
+    first, others = np.meshgrid(COSINES, COSINES)
     rows = np.zeros((first.size, own + 1))
     rows[:, 0] = first.ravel()
-    if own > 1:
-        rows[:, 1] = second.ravel()
+    rows[:, 1:own] = others.ravel()[:, None]
     left = 1 - (rows**2).sum(axis=1)
     rows, left = rows[left >= 0], left[left >= 0]
     rows[:, -1] = np.sqrt(left)

@@ -9,6 +9,7 @@ import xarray as xr
 from flowsim import Constant, Rate
 from flowsim.evaluate.claim import Claim
 from flowsim.evaluate.rates import layout, rates
+from flowsim.evaluate.verdicts import VERDICTS
 
 NOISE = np.geomspace(0.05, 0.4, 6)
 
@@ -57,6 +58,17 @@ def test_a_fitted_constant_is_to_be_one():
     for exponent, verdict in ((0.0, "holds"), (0.3, "fails")):
         (found,) = rates(dataset(exponent), {"a.b": claim(fitted=True)}, ["a.b"])
         assert (found.rate.exponent, found.verdict) == (0.0, verdict)
+
+
+def test_a_rate_is_outside_where_some_of_its_points_are():
+    swept = dataset(2.0)
+    verdict = xr.zeros_like(swept["claim_measured"])
+    inside = rates(swept.assign(claim_verdict=verdict), {"a.b": claim(exponent=2.0)}, ["a"])
+    verdict[0, 0] = [*VERDICTS].index("outside")
+    (found,) = rates(swept.assign(claim_verdict=verdict), {"a.b": claim(exponent=2.0)}, ["a"])
+    assert [inside[0].verdict, found.verdict] == ["holds", "outside"]
+    assert found.note == "1 points are outside of the premises"
+    assert found.fit is not None
 
 
 def test_other_keys_are_told_apart():

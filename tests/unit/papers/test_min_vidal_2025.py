@@ -13,6 +13,9 @@ from support.mutations import case, told
 from support.mutations.min_vidal_2025 import SETTING, theorem_1
 
 import flowsim
+from flowsim.evaluate.robustness import TwoLayer
+from flowsim.evaluate.robustness.attacks import STRONG, Target, attacked
+from flowsim.kinds.activations import ACTIVATIONS
 from flowsim.observe import Instant
 from flowsim.observe.kinds.census import clusters_owned, clusters_served, predicted_radius
 from flowsim.papers import CLAIMS, Evidence, held_against
@@ -87,7 +90,12 @@ def other(**changes: object) -> Evidence:
 
 #: What the paper says and no run bears out: a lemma and two inequalities that are false, one that is about other networks.
 FALSE = {"lemma_5.first": "fails", "lemma_17.as_stated": "fails", "equation_f12": "fails", "equation_f19": "fails"}
-ELSE = {"proposition_3.as_stated": "outside", "proposition_3.degree_p": "outside", "lemma_14": "vacuous"}
+ELSE = {
+    "proposition_3.as_stated": "outside",
+    "proposition_3.degree_p": "outside",
+    "lemma_14": "vacuous",
+    "proposition_4.kept": "not_covered",  # t_2 comes 0.004 after t_1
+}
 
 
 def test_in_theorem_1_s_setting_the_flow_does_what_the_paper_says():
@@ -253,7 +261,30 @@ def census_of(directions: list[list[float]], sizes: list[float], signs: list[int
     assert evidence.problem.weights.output_sign.tolist() == signs
     served = clusters_served(instant)
     assert clusters_owned(instant) == (served == 1).mean()
+    many = Instant(evidence.setting, evidence.weights)
+    np.testing.assert_array_equal(clusters_served(many), [clusters_served(single) for single in many.each])
     return served, predicted_radius(served, evidence.problem.cluster_label)
+
+
+@pytest.mark.parametrize(("own", "other", "degree"), [(1, 1, 3), (2, 1, 3), (1, 2, 4), (2, 2, 3), (4, 4, 1)])
+def test_a_neuron_that_serves_m_clusters_withstands_1_over_the_root_of_m_and_those_of_the_other_class(
+    own, other, degree
+):
+    """Neurons of 4 + 4 clusters, each for so many of them; with one for all 4, as ReLU has, 1/sqrt(K)."""
+    centers, label = np.eye(8), np.array([1, 1, 1, 1, -1, -1, -1, -1])
+    served = np.where(label > 0, own, other)
+    groups = [range(begin, begin + own) for begin in range(0, 4, own)]
+    groups += [range(4 + begin, 4 + begin + other) for begin in range(0, 4, other)]
+    direction = np.array([centers[list(group)].sum(axis=0) / len(group) ** 0.5 for group in groups])
+    # so much that the output at each centre is its label
+    mass = np.array([label[group[0]] * len(group) ** (degree / 2) for group in groups])
+    activation = ACTIVATIONS["prelu"].model_validate({"activation": "prelu", "degree": degree}).formulas
+    network = TwoLayer(direction, np.zeros(len(groups)), np.zeros(len(groups)), mass, activation)
+    np.testing.assert_allclose(network(centers), label)
+    target = Target.of(network, centers, label.astype(float), centers, label.astype(float), label @ centers)
+    found = attacked(target, np.array([1.0]), [STRONG])[STRONG].size
+    np.testing.assert_allclose(found, predicted_radius(served.astype(float), label), rtol=1e-3)
+    np.testing.assert_allclose(found, (own + other) ** -0.5, rtol=1e-3)
 
 
 def test_the_census_tells_a_cluster_s_own_neuron_from_a_merged_one_and_from_none():
