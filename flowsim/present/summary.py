@@ -12,6 +12,18 @@ QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
 FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
 
+#: The curves that one looks at first -> what they are called in a line of text.
+USUAL = {
+    "log10_loss": "log10_loss",
+    "loss": "loss",
+    "log10_test_loss": "log10_test_loss",
+    "test_accuracy": "test_accuracy",
+    "best_cosine": "best cosine, median",
+    "log_norm": "log_norm, median",
+    "smallest_margin": "margin, smallest",
+    "accuracy": "accuracy",
+    "step_size": "step_size",
+}
 
 #: What is said of a result whose attributes do not say it.
 UNSAID = {
@@ -64,6 +76,24 @@ def quantiles(values: Floats, shares: tuple[float, ...]) -> Floats:
     low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
     with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
         return np.where(share == 0, low, low + share * (high - low))
+
+
+def curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
+    """name -> one number for each instant: those of USUAL that were kept, and every other variable over time alone. Of an
+    ensemble, over the values of all members. `loss` is left out where its log10 is there."""
+    found: dict[str, Floats] = {}
+    if "cosine" in root and root.sizes["cluster"]:
+        found["best_cosine"] = spread(root["cosine"].max("cluster"), (0.5,))[0]
+    if "log_norm" in root:
+        found["log_norm"] = spread(root["log_norm"], (0.5,))[0]
+    if "margin" in root:
+        found["smallest_margin"] = spread(root["margin"], (0.0,))[0]
+    if "step_size" in numerics:
+        found["step_size"] = spread(numerics["step_size"], (0.5,))[0]
+    alone = [str(name) for name, variable in root.data_vars.items() if {*variable.dims} - {"seed"} == {"time"}]
+    skipped = {name.removeprefix("log10_") for name in alone if name.startswith("log10_")}
+    found |= {name: spread(root[name], (0.5,))[0] for name in alone if name not in skipped}
+    return {**{name: found[name] for name in USUAL if name in found}, **found}
 
 
 def evenly(count: int, most: int) -> Integers:

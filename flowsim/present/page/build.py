@@ -18,14 +18,14 @@ import xarray as xr
 
 from ...durable import claimed, write_text
 from ...errors import UsageError
-from ...evaluate.case import Case, Result, tree_of
+from ...evaluate.case import Case, Result
 from ...markup import escape
+from ..run import Run, opened
 from . import sections
 from .curves import Absent, Figure, figures
 from .frames import frames
 from .pictures import pictures
 from .radius import over_radius
-from .run import Run
 
 #: Numbers travel with so many significant digits, more than a screen can show.
 DIGITS = 6
@@ -67,25 +67,8 @@ def write_report(
     file, paths = Path(output), [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
     if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
         raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
-    with claimed(file, overwrite), ExitStack() as opened:
-        short = len({path.name for path in paths}) == len(paths)
-        runs = [_run(result, number, short, seed, opened) for number, result in enumerate(shown, start=1)]
-        write_text(file, page(runs))
-
-
-def _run(result: Result, number: int, short: bool, seed: int | None, opened: ExitStack) -> Run:
-    """number: of the result on the page; it is the name of one that is not in a file. short: whether a file's name is
-    enough to tell it from the others."""
-    if isinstance(result, Case):
-        if result.stage is not None:
-            raise UsageError("a page is about all stages of a run; leave the stage out")
-        of_member = result.seed if "seed" in result.tree.dims else seed
-        return Run.of(Path(result.name).name, result.tree, of_member)
-    tree, name, mine = tree_of(result)
-    if mine:
-        opened.callback(tree.close)
-        return Run.of(Path(name).name if short else name, tree, seed)
-    return Run.of(f"result_{number}.nc", tree, seed)
+    with claimed(file, overwrite), ExitStack() as stack:
+        write_text(file, page(opened(shown, seed, stack)))
 
 
 def page(runs: Sequence[Run]) -> str:

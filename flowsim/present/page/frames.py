@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats, Integers
+from ..run import Run
 from ..summary import evenly
 from .curves import Absent, cluster_name
-from .run import Run
 
 #: At most so many instants, so many neurons, and so many cosines in all.
 FRAMES, NEURONS, COSINES = 100, 400, 1_200_000

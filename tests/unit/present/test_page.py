@@ -20,7 +20,7 @@ import flowsim
 from flowsim.present.page.build import page
 from flowsim.present.page.curves import OWN_CURVES, Absent, Figure, figures
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT, frames
-from flowsim.present.page.run import Run
+from flowsim.present.run import Run
 from flowsim.present.source import MAX_INSTANTS
 
 pytest.importorskip("plotly")
