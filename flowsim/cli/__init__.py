@@ -60,7 +60,7 @@ OPENBLAS_THREAD_TIMEOUT = "20"
 #: The commands that show results, which may come from anywhere, and the options that name these.
 SHOWING = {
     "show": ("result",),
-    "plot": ("result",),
+    "plot": ("results",),
     "report": ("results",),
     "compare": ("results",),
     "transfer": ("a", "b"),

@@ -22,7 +22,7 @@ from ..scenario.load import reread
 from ..scenario.toml import inline
 from .run import Run, opened
 from .source import label
-from .summary import curves, phase_instants
+from .summary import curves, phase_instants, spread
 
 #: clock -> what it is
 CLOCKS = {
@@ -236,9 +236,9 @@ def _curves(runs: Sequence[Run]) -> xr.Dataset:
     names = list(dict.fromkeys(name for one in drawn for name in one))
     values = [_rows([one.get(name) for one in drawn], longest) for name in names]
     stacked = np.reshape(values, (len(names), len(runs), longest))
-    clocks = [_clocks(run, one) for run, one in zip(runs, drawn, strict=True)]
+    told_by = [clocks(run) for run in runs]
     told = {
-        name: (("run", "instant"), _rows([one[name] for one in clocks], longest), {"long_name": words})
+        name: (("run", "instant"), _rows([one[name] for one in told_by], longest), {"long_name": words})
         for name, words in CLOCKS.items()
     }
     meanings = _texts([_meaning(name, runs) for name in names], (len(names),))
@@ -266,12 +266,21 @@ def _meaning(name: str, runs: Sequence[Run]) -> str:
     return f"{what} {label(told)}".strip() if told is not None else OBSERVABLES[name].long_name
 
 
-def _clocks(run: Run, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
+def clocks(run: Run) -> dict[str, Floats]:
+    """Each of CLOCKS at the instants of the run's own clock, NaN where the run does not have it."""
     time = run.trajectory["time"].values.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_time = run.trajectory["log10_time"].values if run.clock.logarithms else np.log10(time)
-        loss = drawn["log10_loss"] if "log10_loss" in drawn else np.log10(drawn.get("loss", np.full(len(time), np.nan)))
-    return {"time": time, "log_time": log_time, "log_loss": loss, "progress": _behind(run)}
+    return {"time": time, "log_time": log_time, "log_loss": _log_loss(run), "progress": _behind(run)}
+
+
+def _log_loss(run: Run) -> Floats:
+    if "log10_loss" in run.trajectory:
+        return spread(run.trajectory["log10_loss"], (0.5,))[0]
+    if "loss" not in run.trajectory:
+        return np.full(len(run.clock.index), np.nan)
+    with np.errstate(divide="ignore"):
+        return np.log10(spread(run.trajectory["loss"], (0.5,))[0])
 
 
 def _behind(run: Run) -> Floats:

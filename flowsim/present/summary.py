@@ -7,6 +7,7 @@ import xarray as xr
 
 from ..arrays import Floats, Integers
 from ..evaluate import phases
+from ..results.stored import keys_of
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
@@ -38,6 +39,33 @@ UNSAID = {
     "flow_coordinates": "unknown",
     "wall_time": np.nan,
 }
+
+
+def what_ran(trajectory: xr.Dataset) -> dict[str, str]:
+    """What a result is of, from its scenario and its own sizes: name -> in words. Left out: what the file does not say."""
+    attributes, keys = trajectory.attrs, keys_of(trajectory.attrs)
+    model, init, loss, data = (keys.get(section, {}) for section in ("model", "init", "loss", "data"))
+    numbers = ", ".join(f"{key} {value:g}" for key, value in model.items() if key in ("degree", "slope", "depth"))
+    network = str(model.get("activation" if model.get("kind", "two_layer") == "two_layer" else "kind", ""))
+    start = str(init.get("shape", init.get("kind", "")))
+    sizes = {
+        "neurons": trajectory.sizes.get("neuron", model.get("width")),
+        "D": trajectory.sizes.get("feature", data.get("dimension")),
+        "n": trajectory.sizes.get("sample", data.get("samples")),
+        "clusters": trajectory.sizes.get("cluster"),
+    }
+    told = {
+        "network": f"{network} ({numbers})" if network and numbers else network,
+        "neurons": f"{sizes['neurons']} neurons" if sizes["neurons"] else "",
+        **{name: str(sizes[name] or "") for name in ("D", "n", "clusters")},
+        "loss": f"{loss['kind']} loss" if "kind" in loss else "",
+        "start": f"{start}, scale {init['scale']:g}" if start and isinstance(init.get("scale"), int | float) else start,
+        "engine": " ".join(
+            str(attributes[key]) for key in ("engine", "solver") if attributes.get(key, "unknown") != "unknown"
+        ),
+        "flowsim": str(attributes.get("flowsim_version", "")),
+    }
+    return {name: words for name, words in told.items() if words}
 
 
 def completed(tree: xr.DataTree) -> xr.DataTree:

@@ -15,6 +15,7 @@ from ...kinds.used import ATTRIBUTE as PLUGINS
 from ...kinds.used import lines as plugin_lines
 from ...markup import escape, facts, table
 from ..run import Phase, Run, number
+from ..summary import what_ran
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
 CLOSE = 5.0
@@ -23,6 +24,19 @@ ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_
 #: Status -> its sign, and how it looks; every other one is a failure.
 ENDINGS = {"done": ("✓", "good"), "running": ("…", ""), "unknown": ("?", "")}
 SIGNS = {HOLDS: "✓", FAILS: "✗", NOT_APPLICABLE: "–"}
+
+
+def headline(run: Run) -> str:
+    """What ran in a few words; the file's name where it does not say."""
+    told = what_ran(run.source.trajectory)
+    return ", ".join(told[name] for name in ("network", "neurons", "loss") if name in told) or run.name
+
+
+def ran(run: Run) -> str:
+    """What ran, from what the file holds, and the user's own title, which may be that of another scenario."""
+    title = str(run.attributes["title"])
+    said = f'<p class="title">Title in the scenario: “{escape(title)}”</p>' if title else ""
+    return facts(what_ran(run.source.trajectory).items()) + said
 
 
 def verdict(run: Run) -> str:
