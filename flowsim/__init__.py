@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .evaluate.weights import weights
     from .kinds.plugins import plugin
     from .present.page import write_report
+    from .present.side_by_side import side_by_side
     from .problem import Data, Problem, Weights, build
     from .results import open
     from .run import run_ensemble
@@ -70,6 +71,7 @@ _HOME = {
     "robustness": "evaluate.robustness",
     "run": "",
     "run_ensemble": "run",
+    "side_by_side": "present.side_by_side",
     "sweep": "",
     "transfer": "evaluate.robustness",
     "weights": "evaluate.weights",
@@ -110,6 +112,7 @@ __all__ = [
     "robustness",
     "run",
     "run_ensemble",
+    "side_by_side",
     "sweep",
     "transfer",
     "weights",

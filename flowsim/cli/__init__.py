@@ -23,7 +23,7 @@ COMMANDS = {
     "show": "a result as a page of text",
     "plot": "a picture of a result",
     "report": "a page that shows one result or several, for a browser",
-    "compare": "the distance between two trajectories, per neuron and over time",
+    "compare": "runs of any width and kind beside each other, and how far their neurons are apart",
     "transfer": "whether perturbations of one network fool another one",
     "embed": "a trained network's features of its samples, to train on",
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
@@ -60,9 +60,9 @@ OPENBLAS_THREAD_TIMEOUT = "20"
 #: The commands that show results, which may come from anywhere, and the options that name these.
 SHOWING = {
     "show": ("result",),
-    "plot": ("result",),
+    "plot": ("results",),
     "report": ("results",),
-    "compare": ("a", "b"),
+    "compare": ("results",),
     "transfer": ("a", "b"),
     "embed": ("result",),
 }

@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..evaluate.phases import moment
-from ..present.summary import evenly, phase_instants, spread
+from ..present.summary import USUAL, curves, evenly, phase_instants
 from ..results.layout import named_by
 
 #: Levels from low to high, and the ends and the middle of a line; the second of each for terminals without Unicode.
@@ -88,38 +88,17 @@ def over_time(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     """A curve for each of the numbers one looks at first, as far as the run kept them, evenly over the kept instants."""
     root = tree.to_dataset()
     chosen = evenly(root.sizes["time"], sheet.columns)
-    curves = _curves(root.isel(time=chosen), tree["numerics"].to_dataset().isel(time=chosen))
+    found = curves(root.isel(time=chosen), tree["numerics"].to_dataset().isel(time=chosen))
     last = root.isel(time=-1)
     end = f"1e{float(last['log10_time']):.6g}" if named_by(root) == "log10_time" else f"{float(last['time']):.6g}"
     lines = [f"over time    {float(root['time'][0]):.6g} to {end}"]
-    for name, values in curves.items():
+    for name, words in USUAL.items():
+        values = found.get(name, np.zeros(0))
         reached = values[~np.isnan(values)]
         if len(reached):
             ends = f"{reached[0]:.4g} to {reached[-1]:.4g}"
-            lines.append(f"  {name:<22} {sparkline(values, sheet.plain)}  {ends}")
+            lines.append(f"  {words:<22} {sparkline(values, sheet.plain)}  {ends}")
     return lines if len(lines) > 1 else []
-
-
-def _curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
-    """name -> values over time; of an ensemble, over the values of all members."""
-    found = {}
-    log_loss = next((root[name] for name in ("log10_loss", "loss") if name in root), None)
-    if log_loss is not None:
-        found[str(log_loss.name)] = spread(log_loss, (0.5,))[0]
-    for name in ("log10_test_loss", "test_accuracy"):
-        if name in root:
-            found[name] = spread(root[name], (0.5,))[0]
-    if "cosine" in root and root.sizes["cluster"]:
-        found["best cosine, median"] = spread(root["cosine"].max("cluster"), (0.5,))[0]
-    if "log_norm" in root:
-        found["log_norm, median"] = spread(root["log_norm"], (0.5,))[0]
-    if "margin" in root:
-        found["margin, smallest"] = spread(root["margin"], (0.0,))[0]
-    if "accuracy" in root:
-        found["accuracy"] = spread(root["accuracy"], (0.5,))[0]
-    if "step_size" in numerics:
-        found["step_size"] = spread(numerics["step_size"], (0.5,))[0]
-    return found
 
 
 def timeline(tree: xr.DataTree, sheet: Sheet) -> tuple[list[str], dict[str, str]]:

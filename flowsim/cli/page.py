@@ -82,7 +82,8 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     line, marks = timeline(tree, sheet)
     lines = ["phases"]
     logarithms = "log10_time" in tree.coords
-    for name, instant in phase_instants(tree["phases"].to_dataset(), logarithms).items():
+    instants = phase_instants(tree["phases"].to_dataset(), logarithms)
+    for name, instant in sorted(instants.items(), key=lambda pair: _place(pair[1])):
         when = "not reached" if np.isnan(instant) else moment(float(instant), logarithms, 6)
         lines.append(f"{marks.get(name, ''):<2}{name:<22} {when:>12}  {_definition(tree, name)}")
     lines += [*line, *over_time(tree, sheet)]
@@ -94,6 +95,12 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines += _held_against(facts)
     counts = {name: str(facts[name]) for name in COUNTS if name in facts}
     return [*lines, _numerics(tree, counts)]
+
+
+def _place(instants: Floats) -> tuple[bool, float]:
+    """Sorts phases by when they are reached, of an ensemble by the median; those not reached come last."""
+    there = np.atleast_1d(instants)[~np.isnan(np.atleast_1d(instants))]
+    return not len(there), float(np.median(there)) if len(there) else 0.0
 
 
 def _towards_limit(tree: xr.DataTree) -> list[str]:
@@ -229,7 +236,7 @@ def _of_ensemble(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     stop_time, phases, final = _members(tree)
     members = tree.sizes["seed"]
     lines = [f"members      {members}; numbers are the median over them [lower quartile, upper quartile]", "phases"]
-    for name, instants in phases.items():
+    for name, instants in sorted(phases.items(), key=lambda pair: _place(pair[1])):
         reached = f"{_reached(instants)} of {members}"
         spread = f"{_spread(instants):<36} {reached:>12}"
         lines.append(f"{marks.get(name, ''):<2}{name:<22} {spread}  {_definition(tree, name)}")

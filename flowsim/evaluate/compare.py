@@ -21,6 +21,9 @@ from .case import Case, Result, reopened
 #: Two instants this close, relative to the end of what is compared, are the same. (Of logarithms, to 1 where that is less.)
 SAME_INSTANT = 1e-9
 
+#: What an answer about two results that are not of the same neurons on the same data begins with.
+NOT_COMPARABLE = "these two cannot be compared: "
+
 #: name -> what is compared
 MEANINGS = {
     "cosine_difference": "largest difference |cos a - cos b| of a neuron's cosines with the cluster centres",
@@ -198,7 +201,7 @@ def _log_norm(run: xr.Dataset, places: Integers) -> Floats:
 def _check_comparable(first: Case, second: Case) -> None:
     problems = list(_differences(first, second))
     if problems:
-        raise UsageError("these two cannot be compared: " + "; ".join(problems))
+        raise UsageError(NOT_COMPARABLE + "; ".join(problems))
 
 
 def _differences(first: Case, second: Case) -> Iterator[str]:

@@ -66,17 +66,22 @@ def plot(
     """
     module = _module(kind)
     source = result if isinstance(result, Source) else Source.of(result)
-    _check_options(kind, options, log_time)
-    try:
-        found = module.series(source, **options)
-    except UsageError as error:
-        raise UsageError(f"{kind}: {error}") from None
+    found = drawn_series(source, kind, options, log_time)
     axes = ax if ax is not None else new_figure(getattr(module, "SIZE", SIZE), interactive)
     module.draw(axes, found)
     if module.OVER_TIME:
         of_one = source.chosen(options.get("seed"))
         time_axis(axes, of_one.clock, of_one.parts, log_time)
     return axes
+
+
+def drawn_series(source: Source, kind: str, options: dict[str, Any], log_time: bool = False) -> Any:
+    """What is drawn of a result, as arrays. Raises UsageError as `plot` does."""
+    _check_options(kind, options, log_time)
+    try:
+        return _module(kind).series(source, **options)
+    except UsageError as error:
+        raise UsageError(f"{kind}: {error}") from None
 
 
 def drawing(result: xr.Dataset | xr.DataTree, kind: str) -> Callable[..., Axes]:

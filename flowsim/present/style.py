@@ -70,7 +70,7 @@ def draw_bands(axes: Axes, found: Bands) -> None:
         name = "_" if label in seen else label
         axes.plot(found.clock.values, band.median, line, color=color, linewidth=thick, label=name)
         seen.add(label)
-    if found.log and _wide(found):
+    if found.log and is_wide(found):
         axes.set_yscale("log")
     axes.set_ylabel(wrapped(found.label))
     several = any(band.count > 1 for band in found.bands)
@@ -80,7 +80,7 @@ def draw_bands(axes: Axes, found: Bands) -> None:
         legend(axes, note)
 
 
-def _wide(found: Bands) -> bool:
+def is_wide(found: Bands) -> bool:
     """Whether the bands reach over so much that a log axis tells more than two of its ticks."""
     values = np.concatenate([band.quantiles[:, np.isfinite(found.clock.values)].ravel() for band in found.bands])
     positive = values[np.isfinite(values) & (values > 0)]

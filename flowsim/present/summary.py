@@ -7,11 +7,24 @@ import xarray as xr
 
 from ..arrays import Floats, Integers
 from ..evaluate import phases
+from ..results.stored import keys_of
 
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 COUNTS = ("steps", "rejections", "evaluations")
 FIRST = ("loss", "log10_loss", "accuracy", "void_mass", "balance_drift")
 
+#: The curves that one looks at first -> what they are called in a line of text.
+USUAL = {
+    "log10_loss": "log10_loss",
+    "loss": "loss",
+    "log10_test_loss": "log10_test_loss",
+    "test_accuracy": "test_accuracy",
+    "best_cosine": "best cosine, median",
+    "log_norm": "log_norm, median",
+    "smallest_margin": "margin, smallest",
+    "accuracy": "accuracy",
+    "step_size": "step_size",
+}
 
 #: What is said of a result whose attributes do not say it.
 UNSAID = {
@@ -26,6 +39,33 @@ UNSAID = {
     "flow_coordinates": "unknown",
     "wall_time": np.nan,
 }
+
+
+def what_ran(trajectory: xr.Dataset) -> dict[str, str]:
+    """What a result is of, from its scenario and its own sizes: name -> in words. Left out: what the file does not say."""
+    attributes, keys = trajectory.attrs, keys_of(trajectory.attrs)
+    model, init, loss, data = (keys.get(section, {}) for section in ("model", "init", "loss", "data"))
+    numbers = ", ".join(f"{key} {value:g}" for key, value in model.items() if key in ("degree", "slope", "depth"))
+    network = str(model.get("activation" if model.get("kind", "two_layer") == "two_layer" else "kind", ""))
+    start = str(init.get("shape", init.get("kind", "")))
+    sizes = {
+        "neurons": trajectory.sizes.get("neuron", model.get("width")),
+        "D": trajectory.sizes.get("feature", data.get("dimension")),
+        "n": trajectory.sizes.get("sample", data.get("samples")),
+        "clusters": trajectory.sizes.get("cluster"),
+    }
+    told = {
+        "network": f"{network} ({numbers})" if network and numbers else network,
+        "neurons": f"{sizes['neurons']} neurons" if sizes["neurons"] else "",
+        **{name: str(sizes[name] or "") for name in ("D", "n", "clusters")},
+        "loss": f"{loss['kind']} loss" if "kind" in loss else "",
+        "start": f"{start}, scale {init['scale']:g}" if start and isinstance(init.get("scale"), int | float) else start,
+        "engine": " ".join(
+            str(attributes[key]) for key in ("engine", "solver") if attributes.get(key, "unknown") != "unknown"
+        ),
+        "flowsim": str(attributes.get("flowsim_version", "")),
+    }
+    return {name: words for name, words in told.items() if words}
 
 
 def completed(tree: xr.DataTree) -> xr.DataTree:
@@ -64,6 +104,24 @@ def quantiles(values: Floats, shares: tuple[float, ...]) -> Floats:
     low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
     with np.errstate(invalid="ignore"):  # between two infinite values there is nothing
         return np.where(share == 0, low, low + share * (high - low))
+
+
+def curves(root: xr.Dataset, numerics: xr.Dataset) -> dict[str, Floats]:
+    """name -> one number for each instant: those of USUAL that were kept, and every other variable over time alone. Of an
+    ensemble, over the values of all members. `loss` is left out where its log10 is there."""
+    found: dict[str, Floats] = {}
+    if "cosine" in root and root.sizes["cluster"]:
+        found["best_cosine"] = spread(root["cosine"].max("cluster"), (0.5,))[0]
+    if "log_norm" in root:
+        found["log_norm"] = spread(root["log_norm"], (0.5,))[0]
+    if "margin" in root:
+        found["smallest_margin"] = spread(root["margin"], (0.0,))[0]
+    if "step_size" in numerics:
+        found["step_size"] = spread(numerics["step_size"], (0.5,))[0]
+    alone = [str(name) for name, variable in root.data_vars.items() if {*variable.dims} - {"seed"} == {"time"}]
+    skipped = {name.removeprefix("log10_") for name in alone if name.startswith("log10_")}
+    found |= {name: spread(root[name], (0.5,))[0] for name in alone if name not in skipped}
+    return {**{name: found[name] for name in USUAL if name in found}, **found}
 
 
 def evenly(count: int, most: int) -> Integers:

@@ -64,6 +64,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "ensemble": [ensemble()],
         "loss_clock": [on_loss_clock()],
         "clocks": [made(), on_loss_clock()],
+        "several": [made(), made(seed=1, neurons=4, clusters=2, instants=7), made(seed=2, neurons=9, instants=30)],
         "tiny": [tiny()],
         "part": [without(made(), "cosine", "margin")],
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.browsing import IN_ITS_COLOURS, contrast, luminance, wait_until
 from support.made import made
 
 pytestmark = pytest.mark.slow
@@ -24,12 +25,6 @@ slider.dispatchEvent(new Event('input'));
 Opened = Callable[..., Any]
 
 
-def wait_until(browser: Any, condition: Callable[[Any], bool]) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 30, poll_frequency=0.05).until(condition)
-
-
 def cosines(instant: int) -> np.ndarray:
     """(neuron, cluster): what the heat map has to show at an instant, neurons in any order."""
     return made()["cosine"].values[instant]
@@ -39,13 +34,6 @@ def rows(values: Any) -> np.ndarray:
     """Rows in an order of their own."""
     found = np.round(np.asarray(values, float), 3)
     return found[np.lexsort(found.T)]
-
-
-#: Whether all plots are drawn in the colours of the scheme.
-IN_ITS_COLOURS = """
-const ink = getComputedStyle(document.documentElement).getPropertyValue('--ink').trim();
-return [...document.querySelectorAll('.plot')].every(plot => plot.layout.font.color === ink);
-"""
 
 
 @pytest.mark.parametrize("name", ["one", "two", "ensemble", "loss_clock", "tiny", "part"])
@@ -167,12 +155,6 @@ def test_a_page_follows_the_system_from_light_to_dark(page, seen_as):
     wait_until(page, lambda it: it.execute_script(stroke) != before)
 
 
-def luminance(colour: str) -> float:
-    """Of `rgb(r, g, b)`, as WCAG has it."""
-    parts = np.array([float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
-    return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
-
-
 @pytest.mark.parametrize("width", [1280, 390])
 def test_plots_have_room_beside_their_legends(opened: Opened, width):
     browser = opened("one", width)
@@ -190,17 +172,13 @@ def test_words_and_curves_stand_out_from_their_ground(page, seen_as, scheme):
     seen_as(1280, scheme)
     wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
     colour = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
-    ground = luminance(page.execute_script(colour, "body", "backgroundColor"))
-    assert (ground < 0.5) == (scheme == "dark")
-
-    def contrast(found: str) -> float:
-        low, high = sorted([ground, luminance(found)])
-        return (high + 0.05) / (low + 0.05)
+    ground = page.execute_script(colour, "body", "backgroundColor")
+    assert (luminance(ground) < 0.5) == (scheme == "dark")
 
     for selector in ("body", "figcaption", ".when", "a", ".verdict strong"):
-        assert contrast(page.execute_script(colour, selector, "color")) >= 4.5, selector
+        assert contrast(ground, page.execute_script(colour, selector, "color")) >= 4.5, selector
     strokes = "return [...document.querySelectorAll('#over path.js-line')].map(line => getComputedStyle(line).stroke)"
     found = page.execute_script(strokes)
     assert found
     for stroke in found:
-        assert contrast(stroke) >= 3, stroke
+        assert contrast(ground, stroke) >= 3, stroke

@@ -37,6 +37,21 @@ def test_a_picture_is_replaced_only_where_that_is_wanted(flowsim, run, files):
     assert files() != before
 
 
+def test_several_results_are_drawn_on_one_axis(flowsim, run, files):
+    assert flowsim("run", "a.toml", "-o", "wide.nc", "--set", "model.width=8").code == 0
+    answer = flowsim("plot", "a.nc", "wide.nc", "alignment", "--clock", "progress")
+    assert (answer.code, answer.err) == (0, "a-alignment.png\n")
+    assert files()["a-alignment.png"].startswith(b"\x89PNG")
+    for words, said in (
+        (["a.nc", "wide.nc"], "several results need a kind"),
+        (["a.nc", "gone.nc", "loss"], "gone.nc: no such file"),
+        (["a.nc", "loss", "--clock", "time"], "a.nc: is one result; --clock is for several"),
+    ):
+        answer = flowsim("plot", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -12,8 +12,8 @@ import xarray as xr
 from support.made import ensemble, made
 
 import flowsim as package
-from flowsim.present.page.run import Run
 from flowsim.present.page.sections import reproduction
+from flowsim.present.run import Run
 
 pytest.importorskip("plotly")
 

@@ -18,14 +18,15 @@ import xarray as xr
 
 from ...durable import claimed, write_text
 from ...errors import UsageError
-from ...evaluate.case import Case, Result, tree_of
+from ...evaluate.case import Case, Result
 from ...markup import escape
-from . import sections
+from ..run import Run, opened
+from ..side_by_side import of_runs
+from . import beside, sections
 from .curves import Absent, Figure, figures
 from .frames import frames
 from .pictures import pictures
 from .radius import over_radius
-from .run import Run
 
 #: Numbers travel with so many significant digits, more than a screen can show.
 DIGITS = 6
@@ -67,54 +68,36 @@ def write_report(
     file, paths = Path(output), [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
     if any(file.exists() and path.exists() and file.samefile(path) for path in paths):
         raise UsageError(f"{file}: is a result to be shown; use -o to write the page elsewhere")
-    with claimed(file, overwrite), ExitStack() as opened:
-        short = len({path.name for path in paths}) == len(paths)
-        runs = [_run(result, number, short, seed, opened) for number, result in enumerate(shown, start=1)]
-        write_text(file, page(runs))
-
-
-def _run(result: Result, number: int, short: bool, seed: int | None, opened: ExitStack) -> Run:
-    """number: of the result on the page; it is the name of one that is not in a file. short: whether a file's name is
-    enough to tell it from the others."""
-    if isinstance(result, Case):
-        if result.stage is not None:
-            raise UsageError("a page is about all stages of a run; leave the stage out")
-        of_member = result.seed if "seed" in result.tree.dims else seed
-        return Run.of(Path(result.name).name, result.tree, of_member)
-    tree, name, mine = tree_of(result)
-    if mine:
-        opened.callback(tree.close)
-        return Run.of(Path(name).name if short else name, tree, seed)
-    return Run.of(f"result_{number}.nc", tree, seed)
+    with claimed(file, overwrite), ExitStack() as stack:
+        write_text(file, page(opened(shown, seed, stack)))
 
 
 def page(runs: Sequence[Run]) -> str:
     """The whole file."""
     drawn = [list(figures(run)) for run in runs]
-    moving = [frames(run) for run in runs]
-    title = " · ".join(dict.fromkeys(_title(run) for run in runs))
+    moving = [frames(run, len(runs)) for run in runs]
+    together = of_runs(runs) if len(runs) > 1 else None
+    title = sections.headline(runs[0]) if together is None else f"{len(runs)} runs"
     before, after = _parts(runs, PARTS[:FIRST]), _parts(runs, PARTS[FIRST:])
     numbers = [_numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)]
-    main = [before, _through_time(runs, moving), _over_time(runs, drawn), _over_radius(runs), after]
+    compared = "" if together is None else beside.parts(together, runs)
+    main = [compared, before, _through_time(runs, moving), _over_time(runs, drawn), _over_radius(runs), after]
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         style=_asset("page.css"),
         runs=len(runs),
         heads=_heads(runs),
         main="\n".join(main),
-        numbers=_packed("numbers", json.dumps(numbers, allow_nan=False, separators=(",", ":"))),
+        numbers=_json("numbers", numbers),
+        beside=_json("beside", None if together is None else _jsonable(beside.numbers(together))),
         plotly=_packed("plotly", _plotly()),
         script=_asset("page.js"),
     )
 
 
-def _title(run: Run) -> str:
-    return str(run.attributes["title"]) or run.name
-
-
 def _heads(runs: Sequence[Run]) -> str:
     alone = f'<p class="file">{escape(runs[0].name)}</p>' if len(runs) == 1 else ""
-    return alone + _columns(runs, map(sections.verdict, runs))
+    return alone + _columns(runs, (sections.ran(run) + sections.verdict(run) for run in runs))
 
 
 def _parts(runs: Sequence[Run], parts: Iterable[tuple[str, str, Callable[[Run], str]]]) -> str:
@@ -234,7 +217,9 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
             "clock": run.clock.label,
             "logarithms": run.clock.logarithms,
             "phases": marks,
-            "parts": [{"from": part.begin, "to": part.end} for part in run.source.parts],
+            "parts": [
+                {"name": part.name.replace("_", "-"), "from": part.begin, "to": part.end} for part in run.source.parts
+            ],
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
             "over_radius": vars(figure) if (figure := over_radius(run)) is not None else None,
             "frames": moved if isinstance(moved, dict) else None,
@@ -264,6 +249,10 @@ def _plotly() -> str:
     except ImportError:
         raise UsageError("a report needs Plotly: pip install 'flowsim[report]'") from None
     return str(get_plotlyjs())
+
+
+def _json(key: str, value: Any) -> str:
+    return _packed(key, json.dumps(value, allow_nan=False, separators=(",", ":")))
 
 
 def _packed(key: str, text: str) -> str:

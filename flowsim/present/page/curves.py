@@ -11,9 +11,9 @@ import xarray as xr
 
 from ...arrays import Floats
 from ..plots.loss import HELD_OUT
+from ..run import Run, number
 from ..source import label
 from ..summary import spread
-from .run import Run, number
 
 #: More clusters than this have no curve of their own.
 OWN_CURVES = 12

@@ -8,32 +8,32 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats, Integers
+from ..run import Run
 from ..summary import evenly
 from .curves import Absent, cluster_name
-from .run import Run
 
-#: At most so many instants, so many neurons, and so many cosines in all.
-FRAMES, NEURONS, COSINES = 100, 400, 1_200_000
+#: At most so many instants, so many neurons, so many cosines of a run, and so many of all runs of a page.
+FRAMES, NEURONS, COSINES, ALL_COSINES = 100, 400, 1_200_000, 3_000_000
 #: Fewer instants than this only where the run kept fewer.
 FEWEST_FRAMES = 20
 #: Cosines travel as 16-bit integers, this many for 1.
 UNIT = 32767
 
 
-def frames(run: Run) -> dict[str, Any] | Absent:
+def frames(run: Run, among: int = 1) -> dict[str, Any] | Absent:
     """Cosines (frame, neuron, cluster) and sizes (frame, neuron) of neurons, sorted by the centre that each ends at.
 
-    Of an ensemble these are of its first member.
+    Of an ensemble these are of its first member. among: of how many runs of the page this is one.
     """
     run = run.first
     if "cosine" not in run.trajectory or not run.trajectory["cosine"].size:
         why = "cosine is not in this file: it was left out of observe.variables, or the data have no centres."
         return Absent("frames", "Neurons through time", why)
     cosine = run.trajectory["cosine"].transpose("time", "neuron", "cluster")
-    clusters = cosine.sizes["cluster"]
+    clusters, most_cosines = cosine.sizes["cluster"], min(COSINES, ALL_COSINES // among)
     chosen = _sorted(cosine.isel(time=-1).values)
-    chosen = chosen[evenly(len(chosen), max(min(NEURONS, COSINES // (FEWEST_FRAMES * clusters)), 1))]
-    most = int(np.clip(COSINES // (len(chosen) * clusters), FEWEST_FRAMES, FRAMES))
+    chosen = chosen[evenly(len(chosen), max(min(NEURONS, most_cosines // (FEWEST_FRAMES * clusters)), 1))]
+    most = int(np.clip(most_cosines // (len(chosen) * clusters), FEWEST_FRAMES, FRAMES))
     instants = evenly(cosine.sizes["time"], most)
     values = cosine.isel(time=instants).values[:, chosen]
     coordinates = run.trajectory.coords

@@ -11,7 +11,7 @@ from ...errors import FlowsimError
 from ...kinds.data import DATA
 from ...results.stored import keys_of
 from ..kinds import KINDS, plot
-from .run import Run
+from ..run import Run
 
 #: The kind that a run has to have, and the others that are then shown, too.
 FIRST = "filters"

@@ -6,8 +6,8 @@ from itertools import cycle
 from typing import Any
 
 from ..robust import curves, median_radius
+from ..run import Run, number
 from .curves import Figure
-from .run import Run, number
 
 #: Of the attacks that are weaker than the strongest.
 DASHES = ("dot", "dash", "dashdot", "longdash")

@@ -14,7 +14,8 @@ from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
 from ...kinds.used import ATTRIBUTE as PLUGINS
 from ...kinds.used import lines as plugin_lines
 from ...markup import escape, facts, table
-from .run import Phase, Run, number
+from ..run import Phase, Run, number
+from ..summary import what_ran
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
 CLOSE = 5.0
@@ -23,6 +24,19 @@ ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_
 #: Status -> its sign, and how it looks; every other one is a failure.
 ENDINGS = {"done": ("✓", "good"), "running": ("…", ""), "unknown": ("?", "")}
 SIGNS = {HOLDS: "✓", FAILS: "✗", NOT_APPLICABLE: "–"}
+
+
+def headline(run: Run) -> str:
+    """What ran in a few words; the file's name where it does not say."""
+    told = what_ran(run.source.trajectory)
+    return ", ".join(told[name] for name in ("network", "neurons", "loss") if name in told) or run.name
+
+
+def ran(run: Run) -> str:
+    """What ran, from what the file holds, and the user's own title, which may be that of another scenario."""
+    title = str(run.attributes["title"])
+    said = f'<p class="title">Title in the scenario: “{escape(title)}”</p>' if title else ""
+    return facts(what_ran(run.source.trajectory).items()) + said
 
 
 def verdict(run: Run) -> str:
@@ -63,15 +77,23 @@ def timeline(run: Run) -> str:
         marks.append(f'<span class="mark" style="left:{place:.2f}%;--lane:{lanes[-1]}">{phase.number}</span>')
     clock = run.clock.values[np.isfinite(run.clock.values)]
     begin, end = (moment(clock[index], run.clock.logarithms) for index in (0, -1))
-    items = (
-        f'<li value="{phase.number}"><strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
-        f"<span>{escape(phase.definition)}</span></li>"
-        for phase in phases
+    reached = "".join(
+        f'<li value="{phase.number}">{_phase(phase)}</li>' for phase in phases if phase.number is not None
     )
+    missing = "".join(f"<li>{_phase(phase)}</li>" for phase in phases if phase.number is None)
     return (
         f'<div class="timeline" aria-hidden="true" style="--lanes:{max(lanes) + 1}">'
         f'<div class="line">{"".join(marks)}</div>'
-        f'<div class="ends"><span>{begin}</span><span>{end}</span></div></div><ol class="phases">{"".join(items)}</ol>'
+        f'<div class="ends"><span>{begin}</span><span>{end}</span></div></div>'
+        + (f'<ol class="phases">{reached}</ol>' if reached else "")
+        + (f'<ul class="phases">{missing}</ul>' if missing else "")
+    )
+
+
+def _phase(phase: Phase) -> str:
+    return (
+        f'<strong>{escape(phase.name)}</strong> <span class="when">{escape(phase.words)}</span> '
+        f"<span>{escape(phase.definition)}</span>"
     )
 
 

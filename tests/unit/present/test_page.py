@@ -20,7 +20,7 @@ import flowsim
 from flowsim.present.page.build import page
 from flowsim.present.page.curves import OWN_CURVES, Absent, Figure, figures
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT, frames
-from flowsim.present.page.run import Run
+from flowsim.present.run import Run
 from flowsim.present.source import MAX_INSTANTS
 
 pytest.importorskip("plotly")
@@ -222,6 +222,51 @@ def test_runs_stand_side_by_side_under_their_names():
     assert {"heat-0", "heat-1", "loss-0", "loss-1"} <= set(found.ids)
     assert "a.nc" in found.text
     assert "b.nc" in found.text
+
+
+def test_several_runs_begin_with_what_differs_and_are_drawn_on_one_axis():
+    first, second = made(), made(seed=1, neurons=4, clusters=2, instants=7)
+    first.attrs["scenario"], second.attrs["scenario"] = "[model]\nwidth = 6\n", "[model]\nwidth = 4\n"
+    text = page([run_of(first, "a.nc"), run_of(second, "b.nc")])
+    found = outline(text)
+    assert "model.width 6 4" in " ".join(found.text.split())
+    assert "The neurons of a.nc and b.nc are not matched: a has 6 neurons and b has 4" in found.text
+    assert "✓ holds (0.05)" in found.text
+    drawn = json.loads(unpacked(text, "beside"))
+    assert [clock["key"] for clock in drawn["clocks"]] == ["time", "log_time", "log_loss", "progress"]
+    (best,) = (quantity for quantity in drawn["quantities"] if quantity["key"] == "best_cosine")
+    expected = second["cosine"].max("cluster").median("neuron")
+    np.testing.assert_allclose(best["curves"][1][:7], expected, rtol=1e-5)
+    assert best["curves"][1][7:] == [None] * 5
+    assert {f"overlaid-{quantity['key']}" for quantity in drawn["quantities"]} <= set(found.ids)
+
+
+def test_a_single_run_has_no_comparison():
+    assert json.loads(unpacked(page([run_of(made())]), "beside")) is None
+
+
+def test_the_head_says_what_ran_and_the_title_is_the_user_s_own_words():
+    tree = made()
+    tree.attrs |= {
+        "title": "pReLU neurons align",
+        "scenario": '[model]\nactivation = "relu"\n[loss]\nkind = "square"\n',
+    }
+    text = page([run_of(tree)])
+    assert "<h1>relu, 6 neurons, square loss</h1>" in text
+    assert "<title>relu, 6 neurons, square loss</title>" in text
+    assert "Title in the scenario: “pReLU neurons align”" in text
+
+
+def test_phases_that_were_not_reached_have_no_number():
+    root = made().to_dataset()
+    tree = xr.DataTree(root.assign(cosine=root["cosine"] / 2))
+    phases = run_of(tree).phases
+    reached = [phase for phase in phases if np.isfinite(phase.instant)]
+    assert [phase.number for phase in phases] == [*range(1, len(reached) + 1), *[None] * (len(phases) - len(reached))]
+    assert len(phases) > len(reached) > 1
+    text = page([run_of(tree)])
+    assert re.findall(r'<li value="(\d+)">', text) == [str(phase.number) for phase in reached]
+    assert text.count("not reached</span>") == len(phases) - len(reached)
 
 
 def test_an_ensemble_is_summarised_over_its_members_that_ran():

@@ -8,13 +8,22 @@
   };
   // Crameri's vik: evenly perceived, diverging, safe for colour-blind readers
   const VIK = ["#001261", "#033E7D", "#1E6F9D", "#71A8C4", "#C9DDE7", "#EACEBD", "#D39774", "#BE6533", "#8B2706", "#590008"];
-  const SCALE = VIK.map((colour, k) => [k / (VIK.length - 1), colour]);
+  // and his berlin, which is dark in its middle, for a dark ground
+  const BERLIN = ["#9EB0FF", "#5BA4DB", "#2D7597", "#1A4256", "#11191E", "#280D01", "#501803", "#8A3F2A", "#C4756A", "#FFACAC"];
+  const scale = () => (dark.matches ? BERLIN : VIK).map((colour, k, all) => [k / (all.length - 1), colour]);
   const TRAIL = 12; // frames that a neuron's trail goes back
   const FRAME_MS = 90;
   const FULL_SIZE = 15; // of a neuron of the largest norm; its area grows with the norm
   const SMALL_SIZE = 6;
-  const PLOT_HEIGHT = 290; // without its legend
+  const PLOT_HEIGHT = 308; // without its legend
   const LEGEND_ROW = 21;
+  const LETTER = 7.5; // pixels that a letter takes, at most
+  const BESIDE = 75; // pixels that the labels of a vertical axis take
+  const NAMES_ROW = 18; // pixels from the numbers of phases up to the names of parts
+  const NARROW = 480; // pixels of a plot in which names of parts do not fit beside each other
+  const LONGEST_NAME = 26; // of a run in a legend
+  const DASHES = ["solid", "dash", "dot", "dashdot"]; // of the first six runs, the next six, …
+  const MARGIN = { l: 10, r: 12, t: 26, b: 10 };
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 
   const $ = (id) => document.getElementById(id);
@@ -59,7 +68,7 @@
 
   function layout(x, y, more) {
     return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 10, r: 12, t: 26, b: 10 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: MARGIN,
       font: { family: "system-ui, sans-serif", size: 13, color: style("--ink") }, xaxis: x, yaxis: y,
       legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, xanchor: "left" },
       hoverlabel: { bgcolor: style("--raised"), bordercolor: style("--line"), font: { color: style("--ink") } },
@@ -84,17 +93,26 @@
     });
   }
 
-  // Vertical lines with the phases' numbers; those that are close to each other share a label
-  function phaseMarks(run, figure, logarithmic) {
+  // Vertical lines with the phases' numbers, of which those that are close to each other share a label, and the names of the
+  // parts that the shading tells apart, where they fit
+  function phaseMarks(run, figure, logarithmic, width) {
     const place = (at) => (logarithmic ? Math.log10(at) : at);
     const seen = figure.at.filter((at) => at !== null && (!logarithmic || at > 0)).map(place);
     const length = seen[seen.length - 1] - seen[0];
+    const pixels = (share) => ((width - BESIDE) * share) / length;
     const labels = [];
     const phases = run.phases.filter((phase) => !logarithmic || phase.at > 0);
+    const room = (one, other) => ((one.text.length + other.text.length) / 2 + 1) * LETTER;
     for (const phase of phases) {
-      const last = labels[labels.length - 1];
-      if (last && place(phase.at) - last.at < 0.05 * length) last.text += " " + phase.number;
-      else labels.push({ at: place(phase.at), text: String(phase.number) });
+      let label = { at: place(phase.at), text: String(phase.number), count: 1 };
+      let last = labels[labels.length - 1];
+      while (last && pixels(label.at - last.at) < room(last, label)) {
+        labels.pop();
+        const count = last.count + label.count;
+        label = { at: (last.at * last.count + label.at * label.count) / count, text: `${last.text} ${label.text}`, count };
+        last = labels[labels.length - 1];
+      }
+      labels.push(label);
     }
     const quiet = style("--quiet");
     const lines = phases.map((phase) => ({
@@ -106,11 +124,19 @@
       type: "rect", yref: "paper", y0: 0, y1: 1, x0: Math.max(part.from, first), x1: part.to,
       fillcolor: quiet, opacity: 0.12, line: { width: 0 }, layer: "below",
     }));
+    const named = run.parts
+      .map((part) => ({ ...part, from: Math.max(part.from, first) }))
+      .filter((part) => part.to > part.from)
+      .map((part) => ({ text: part.name, begin: place(part.from), end: place(part.to) }))
+      .filter(({ text, begin, end }) => pixels(end - begin) > (text.length + 1) * LETTER);
+    const above = { yref: "paper", y: 1, yanchor: "bottom", showarrow: false, font: { color: quiet } };
     return {
       shapes: [...shades, ...lines],
-      annotations: labels.map((label) => ({
-        x: label.at, text: label.text, yref: "paper", y: 1, yanchor: "bottom", showarrow: false, font: { color: quiet },
-      })),
+      annotations: [
+        ...labels.map((label) => ({ ...above, x: label.at, text: label.text })),
+        ...named.map(({ text, begin, end }) => ({ ...above, x: (begin + end) / 2, text, yshift: NAMES_ROW })),
+      ],
+      margin: { ...MARGIN, t: MARGIN.t + NAMES_ROW },
     };
   }
 
@@ -132,8 +158,42 @@
       plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
       const x = axis(figure.x, { type: logarithmic ? "log" : "linear" });
       const y = axis(wrapped(figure.y, 22), figure.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
-      Plotly.react(plot, curves(figure), layout(x, y, phaseMarks(run, figure, logarithmic)), CONFIG);
+      Plotly.react(plot, curves(figure), layout(x, y, phaseMarks(run, figure, logarithmic, plot.clientWidth)), CONFIG);
     }
+  }
+
+  // -- several runs on one axis
+
+  function clockAxis(beside, clock, width) {
+    const more = {
+      log_loss: { autorange: "reversed" }, // time goes to the right, and the loss falls
+      progress: { range: [0, 1], tickvals: beside.parts.map((_, k) => (k + 0.5) / beside.parts.length), ticktext: beside.parts,
+                  showgrid: false, tickangle: width < NARROW ? -90 : 0 },
+    };
+    return axis(wrapped(clock.label, 40), more[clock.key] || {});
+  }
+
+  function drawBeside(beside) {
+    const clock = beside.clocks.find(({ key }) => key === $("clock").value);
+    const borders = clock.key === "progress" ? beside.parts.slice(1).map((_, k) => (k + 1) / beside.parts.length) : [];
+    const shapes = borders.map((at) => ({
+      type: "line", yref: "paper", y0: 0, y1: 1, x0: at, x1: at, line: { color: style("--quiet"), width: 1, dash: "dot" },
+    }));
+    for (const quantity of beside.quantities) {
+      const plot = $(`overlaid-${quantity.key}`);
+      const traces = quantity.curves.map((y, run) => ({
+        x: clock.at[run], y, name: shortened(beside.runs[run]), mode: "lines",
+        line: { color: tone(run), width: 2.2, dash: DASHES[Math.floor(run / TONES.light.length) % DASHES.length] },
+      }));
+      const figure = { curves: traces.map(({ name, y }) => ({ name, y: y.filter((value) => value !== null) })) };
+      plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
+      const y = axis(wrapped(quantity.y, 30), quantity.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
+      Plotly.react(plot, traces, layout(clockAxis(beside, clock, plot.clientWidth), y, { shapes, showlegend: true }), CONFIG);
+    }
+  }
+
+  function shortened(name) {
+    return name.length > LONGEST_NAME ? `${name.slice(0, 10)}…${name.slice(11 - LONGEST_NAME)}` : name;
   }
 
   function drawOverRadius(run, index) {
@@ -161,7 +221,7 @@
   function drawHeat(frames, index, frame) {
     const trace = {
       type: "heatmap", z: frames.rows(frame), x: frames.clusters, y: frames.names,
-      zmin: -1, zmax: 1, colorscale: SCALE, xgap: frames.clusters.length > 40 ? 0 : 1,
+      zmin: -1, zmax: 1, colorscale: scale(), xgap: frames.clusters.length > 40 ? 0 : 1,
       colorbar: { title: { text: "cosine", side: "right" }, thickness: 14, outlinewidth: 0 },
       hovertemplate: "neuron %{y}, cluster %{x}: %{z:.3f}<extra></extra>",
     };
@@ -292,12 +352,18 @@
     library.textContent = await unpack("plotly");
     document.head.append(library);
     const runs = JSON.parse(await unpack("numbers"));
+    const beside = JSON.parse(await unpack("beside"));
     const show = player(runs);
     const draw = () => {
       runs.forEach((run, index) => drawStill(run, index, $("log").checked && !run.logarithms));
       runs.forEach(drawOverRadius);
+      if (beside) drawBeside(beside);
       show();
     };
+    if (beside) {
+      if (runs.some((run) => run.logarithms)) $("clock").value = "log_time";
+      $("clock").addEventListener("change", () => drawBeside(beside));
+    }
     $("log").addEventListener("change", draw);
     dark.addEventListener("change", draw);
     draw();

@@ -1,21 +1,26 @@
-"""A result as the report sees it."""
+"""A result as pages, and views of several results, see it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ...arrays import Floats
-from ...errors import UsageError
-from ...evaluate.phases import moment
-from ...evaluate.verdicts import rows
-from ..source import Clock, Source
-from ..summary import COUNTS, completed, last_values, phase_instants
+from ..arrays import Floats
+from ..errors import UsageError
+from ..evaluate.case import Case, Result, tree_of
+from ..evaluate.phases import moment
+from ..evaluate.verdicts import rows
+from ..scenario.arrays import SECTIONS
+from .source import Clock, Source
+from .summary import COUNTS, completed, last_values, phase_instants
 
 #: What the members of an ensemble have of their own, of what attributes say of a run.
 OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
@@ -23,9 +28,10 @@ OWN = ("status", "status_cause", "engine", "solver", "flow_coordinates")
 
 @dataclass(frozen=True)
 class Phase:
-    """A named instant. instant: on the clock, NaN where it was not reached. words: the instant as text."""
+    """A named instant. number: its place among those that were reached, None where it was not. instant: on the clock, NaN
+    where it was not reached. words: the instant as text."""
 
-    number: int
+    number: int | None
     name: str
     instant: float
     words: str
@@ -101,6 +107,12 @@ class Run:
         return self.source.group(name)
 
     @property
+    def tree(self) -> xr.DataTree:
+        """The trajectory, of a member alone, and the arrays of files or of memory: what comparisons look at."""
+        arrays = {f"/{name}": self.groups[name] for name in SECTIONS if name in self.groups}
+        return xr.DataTree.from_dict({"/": self.source.trajectory, **arrays})
+
+    @property
     def final(self) -> dict[str, Floats]:
         """The numbers one looks at first, and the solver's counts, where the run stopped; of an ensemble (seed,)."""
         if self.is_ensemble:
@@ -119,12 +131,38 @@ class Run:
             for (name, definition), values in zip(words, map(np.atleast_1d, instants.values()), strict=True)
         ]
         reached.sort(key=lambda row: (np.isnan(row[0]), row[0]))
-        return [Phase(number, name, at, words, text) for number, (at, name, words, text) in enumerate(reached, start=1)]
+        return [
+            Phase(None if np.isnan(at) else number, name, at, words, text)
+            for number, (at, name, words, text) in enumerate(reached, start=1)
+        ]
 
     @property
     def claims(self) -> list[dict[str, Any]]:
         """The findings of the group `claims`, as :func:`flowsim.evaluate.verdicts.rows` has them."""
         return rows(self.groups["claims"]) if "claims" in self.groups else []
+
+
+def opened(results: Result | Sequence[Result], seed: int | None, stack: ExitStack) -> list[Run]:
+    """Results as runs, called by their files' names, or where these are alike by their paths; those in memory by their
+    place. Files stay open as long as the stack is. seed: see :meth:`Run.of`."""
+    shown = [results] if isinstance(results, str | PathLike | xr.DataTree | Case) else [*results]
+    paths = [Path(fspath(result)) for result in shown if isinstance(result, str | PathLike)]
+    short = len({path.name for path in paths}) == len(paths)
+    return [_opened(result, place, short, seed, stack) for place, result in enumerate(shown, start=1)]
+
+
+def _opened(result: Result, place: int, short: bool, seed: int | None, stack: ExitStack) -> Run:
+    """short: whether a file's name is enough to tell it from the others."""
+    if isinstance(result, Case):
+        if result.stage is not None:
+            raise UsageError("this is about all stages of a run; leave the stage out")
+        of_member = result.seed if "seed" in result.tree.dims else seed
+        return Run.of(Path(result.name).name, result.tree, of_member)
+    tree, name, mine = tree_of(result)
+    if mine:
+        stack.callback(tree.close)
+        return Run.of(Path(name).name if short else name, tree, seed)
+    return Run.of(f"result_{place}.nc", tree, seed)
 
 
 def number(value: float) -> str:
