@@ -97,7 +97,7 @@ def explained_by(evidence: Evidence, chosen: str) -> float:
     """What setting a group of coefficients of the clean network to 0 gains in robust accuracy, relative to what adversarial
     training gains"""
     clean, robust = clean_end(evidence), robust_end(evidence)
-    found, _ = changed_coefficients(evidence, clean, chosen)
+    found = changed_coefficients(evidence, clean, chosen)
     operated = network_of(evidence.setting, with_coefficients(evidence, clean, found))
     before, after = (error_of(evidence, snapshot, *ANY) for snapshot in (clean, robust))
     if before == after:

@@ -38,12 +38,14 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Operated:
-    """A network after an operation. time: the flow time of its weights. changed: how many coefficients were. weights: to
-    go on with, ``flowsim.run(operated.scenario(...), init=operated.weights)``."""
+    """A network after an operation. time: the flow time of its weights. mask (m, K): which coefficients were chosen;
+    changed: how many of them are others now. weights: to go on with, ``flowsim.run(operated.scenario(...),
+    init=operated.weights)``."""
 
     asked: Scenario
     setting: Setting
     snapshot: Snapshot
+    mask: Booleans
     changed: int
 
     @property
@@ -116,40 +118,38 @@ def operate(
         network_data(evidence)
         patient = _kept(evidence, at, "at")
         other = None if donor is None else _kept(evidence, donor, "donor")
-        found, changed = changed_coefficients(evidence, patient, chosen, other)
-        return Operated(case.scenario, case.setting, with_coefficients(evidence, patient, found), changed)
+        mask = _mask(evidence, patient, chosen, other)
+        found = changed_coefficients(evidence, patient, chosen, other)
+        changed = int((found != coefficients_at(evidence, patient)).sum())
+        return Operated(case.scenario, case.setting, with_coefficients(evidence, patient, found), mask, changed)
 
 
 def changed_coefficients(
     evidence: Evidence, patient: Snapshot, chosen: str | ArrayLike, donor: Snapshot | None = None
-) -> tuple[Floats, int]:
-    """(the coefficients (m, K) after an operation, how many it has changed)"""
+) -> Floats:
+    """The coefficients (m, K) after an operation"""
     found = coefficients_at(evidence, patient)
     given = np.zeros_like(found) if donor is None else coefficients_at(evidence, donor)
     if isinstance(chosen, str) and chosen == "mixture":
         weight = evidence.problem.samples.label_weight
         assert weight is not None
         small = ~large_at(evidence, patient)
-        changed = found + mixture_of(given - found, small, weight)
-    else:
-        changed = np.where(_mask(evidence, patient, chosen, donor, found.shape), given, found)
-    return changed, int((changed != found).sum())
+        return np.asarray(found + mixture_of(given - found, small, weight))
+    return np.where(_mask(evidence, patient, chosen, donor), given, found)
 
 
-def _mask(
-    evidence: Evidence, patient: Snapshot, chosen: str | ArrayLike, donor: Snapshot | None, shape: tuple[int, ...]
-) -> Booleans:
+def _mask(evidence: Evidence, patient: Snapshot, chosen: str | ArrayLike, donor: Snapshot | None) -> Booleans:
+    large = large_at(evidence, patient)
     if not isinstance(chosen, str):
         mask = np.asarray(chosen)
-        if mask.shape != shape or mask.dtype != bool:
+        if mask.shape != large.shape or mask.dtype != bool:
             given = f"an array of shape {mask.shape} and type {mask.dtype}"
             raise UsageError(
-                f"chosen: {given}; allowed: true and false, of shape {shape}, or one of {', '.join(GROUPS)}"
+                f"chosen: {given}; allowed: true and false, of shape {large.shape}, or one of {', '.join(GROUPS)}"
             )
         return mask
     if chosen not in GROUPS:
         raise UsageError(f'chosen: "{chosen}" is no group; {nearest(chosen, GROUPS)}allowed: {", ".join(GROUPS)}')
-    large = large_at(evidence, patient)
     if chosen == "unlearned":
         return np.broadcast_to(~large.any(axis=1, keepdims=True), large.shape)
     if chosen == "dropped":
