@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 import flowsim
+from flowsim.papers.allen_zhu_li_2022 import turns
 from flowsim.present.style import PALETTE, SHADE
 
 #: variable -> (name, colour, line)
@@ -21,8 +22,12 @@ PARTS = {
     "pure_part": ("largest coefficient, pure", PALETTE[0], "-"),
     "dense_mixture": ("mean of the others, dense", PALETTE[1], "--"),
 }
-#: What a neuron's weights are compared with -> (colour, hatch)
-TURNS = {"clean training": (PALETTE[2], ""), "adversarial training": (PALETTE[3], "///")}
+#: theta between which weights -> (words, colour, hatch)
+TURNS = {
+    "start_clean": ("start, clean", PALETTE[2], ""),
+    "start_robust": ("start, robust", PALETTE[1], "..."),
+    "clean_robust": ("clean, robust", PALETTE[3], "///"),
+}
 #: Of the network before and after: name -> (colour, line)
 NETWORKS = {"before": (PALETTE[1], "--"), "after": (PALETTE[0], "-")}
 MARKERS = {"pgd": "o", "universal": "s", "fgm": "^"}
@@ -33,7 +38,7 @@ def draw(path: str, radii: list[float]) -> plt.Figure:
     with flowsim.open(path) as tree:
         run = tree.to_dataset().load()
         _coefficients(made_of, run)
-        _turns(turned, run)
+        _turns(turned, turns(tree))
         kept = run.sizes["snapshot"]
         asked = {"radii": radii, "attacks": ["pgd", "universal"]}
         for place, name in ((kept - 2, "before"), (kept - 1, "after")):
@@ -69,16 +74,19 @@ def _coefficients(axes: plt.Axes, run: xr.Dataset) -> None:
     axes.set(xlim=(0, begin), xlabel="iteration", ylabel="coefficient (median, quartiles)")
 
 
-def _turns(axes: plt.Axes, run: xr.Dataset) -> None:
-    """|cos(w, w')| of every neuron's weights w at the start of a training and w' at its end."""
-    start, before, after = (run["direction"].isel(snapshot=place).values for place in (0, -2, -1))
-    bins = np.linspace(0, 1, 41)
-    for (name, (color, hatch)), (old, new) in zip(TURNS.items(), ((start, before), (before, after)), strict=True):
-        cosine = np.abs((old * new).sum(axis=1))
-        label = f"{name}: mean {cosine.mean():.2f}"
-        axes.hist(cosine, bins, color=color, hatch=hatch, alpha=0.6, edgecolor="white", linewidth=0.4, label=label)
-        print(f"|cos| over {label}")
-    axes.set(xlim=(0, 1), xlabel="|cos(w, w')|, before and after", ylabel="number of neurons")
+def _turns(axes: plt.Axes, found: xr.Dataset) -> None:
+    """The three histograms of Figure 2: of neurons that have learned a feature filled, of all of them as an outline."""
+    bins, learned = np.linspace(0, 1, 26), found["learned"].values
+    for name, (words, color, hatch) in TURNS.items():
+        theta = found[name].values
+        look = {"color": color, "hatch": hatch, "alpha": 0.55, "edgecolor": "white", "linewidth": 0.4}
+        axes.hist(theta[learned], bins, label=f"{words}: mean {theta[learned].mean():.2f}", **look)
+        axes.hist(theta, bins, histtype="step", color=color, linewidth=1.0)
+        shares = (
+            f"at most 0.2: {(theta[learned] <= 0.2).mean():.3f}, at least 0.8: {(theta[learned] >= 0.8).mean():.3f}"
+        )
+        print(f"{words}: mean {theta.mean():.3f}, of those that have learned {theta[learned].mean():.3f}, {shares}")
+    axes.set(xlim=(0, 1), xlabel="theta(w, w'): filled learned, outline all", ylabel="number of neurons")
 
 
 def _robust(axes: plt.Axes, found: xr.Dataset, name: str) -> None:
