@@ -139,7 +139,7 @@ def test_figure_2a_is_outside_of_what_the_theorems_assume(averaging):
     }
     assert len(about_training) == 12
     assert {found[name] for name in about_training} == {"outside"}
-    # d/2 <= <x_i, x_j> <= 2 d is not so for i = j, and Lemma B.6 not where margins add up to less than 0
+    # it is wrong where margins add up to less than 0
     assert {name for name, verdict in found.items() if verdict == "fails"} == {"lemma_b_6"}
     claims = averaging["claims"].to_dataset()
     away = keeping(claims) - {"li_2025.lemma_b_6"}
