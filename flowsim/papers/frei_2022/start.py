@@ -52,9 +52,17 @@ def _around(evidence: Evidence) -> tuple[Problem, Floats, Floats]:
     return problem, np.einsum("nd,nd->n", problem.inputs, own), problem.inputs - own
 
 
+def _unit(evidence: Evidence) -> float:
+    """sigma sqrt(d)"""
+    found = spread(evidence)
+    if not found:
+        raise NotApplicable("it speaks of noise")
+    return found
+
+
 def _along(evidence: Evidence) -> float:
     """Largest (1 - <x_i, mu>) / (sigma sqrt(d))"""
-    return float((1 - _around(evidence)[1]).max()) / spread(evidence)
+    return float((1 - _around(evidence)[1]).max()) / _unit(evidence)
 
 
 def _across(evidence: Evidence) -> float:
@@ -62,12 +70,12 @@ def _across(evidence: Evidence) -> float:
     of the part of x_i that is"""
     _, along, noise = _around(evidence)
     squares = np.einsum("nd,nd->n", noise, noise) - (along - 1) ** 2
-    return math.sqrt(max(float(squares.max()), 0.0)) / spread(evidence)
+    return math.sqrt(max(float(squares.max()), 0.0)) / _unit(evidence)
 
 
 def _squares(evidence: Evidence) -> float:
     _, _, noise = _around(evidence)
-    return float(np.einsum("nd,nd->n", noise, noise).max()) / spread(evidence) ** 2
+    return float(np.einsum("nd,nd->n", noise, noise).max()) / _unit(evidence) ** 2
 
 
 def _deviation_of_shares(evidence: Evidence) -> float:

@@ -79,6 +79,11 @@ def _smallest_change(evidence: Evidence) -> float:
     return float(np.nanmin(feature_changes(evidence.end)))
 
 
+def _least_of_change(evidence: Evidence) -> float:
+    smallest = _smallest_change(evidence)
+    return 1 / (smallest * initial_size(evidence)) if smallest else math.inf
+
+
 def _ideal_accuracy(evidence: Evidence) -> float:
     ideal = xor_ideal(xor(evidence).centers)
     return evidence.accuracy(ideal(evidence.test.inputs), _clean_test_label(evidence))
@@ -172,11 +177,7 @@ CLAIMS = {
         premises=premises_at_end,
         constants=(
             Constant("C of the change", 16 * 1024 * math.exp(2), "paper"),
-            Constant(
-                "least C of the change",
-                lambda evidence: 1 / (_smallest_change(evidence) * initial_size(evidence)),
-                "fitted",
-            ),
+            Constant("least C of the change", _least_of_change, "fitted"),
             *CONSTANTS,
         ),
         rates=(Rate("init.scale", -1.0, one_sided="at_most"),),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from support.mutations.frei_vardi_2023 import flow as small_flow
 
 import flowsim
 from flowsim.evaluate.claim import evidence_of
 from flowsim.observe import Setting
 from flowsim.papers.frei_vardi_2023 import CLAIMS, Flips, certified_radius, robust_network, universal_direction
+from flowsim.papers.frei_vardi_2023.flow import _log_mean_loss
+from flowsim.papers.frei_vardi_2023.limit import point
+from flowsim.papers.frei_vardi_2023.setting import assumption, of_samples, properties, sizes, theorem
 from flowsim.papers.relu import relu_network
 from flowsim.problem import reduce
 from flowsim.scenario.shipped import find
@@ -74,17 +80,86 @@ def test_assumption_2_2_of_the_shipped_setting_in_closed_form():
     found = CLAIMS["assumption_2_2"].measure(shipped)
     delta = 4 * math.log(10_000)
     assert found == pytest.approx(4 * (delta + 1) / ((10_000 - delta + 1) / 10), rel=1e-9)
-    assert all(premise.met for premise in CLAIMS["theorem_3_1.test_error"].premises(shipped))
+    assert [premise.refusal for premise in assumption(shipped) if not premise.met] == []
 
 
 def test_what_a_run_is_outside_of_is_named():
     few = {"data.samples": 40, "data.noise.per_coordinate": 1.5, "data.radius": 50.0, "data.dimension": 400}
-    premises = CLAIMS["theorem_4_2.norm"].premises(evidence("k4", **few))
+    premises = theorem(evidence("k4", **few))
     margins = {premise.name: premise.margin for premise in premises if not premise.met}
     assert margins.pop("Assumption 2.2: |mu| = sqrt(d): largest relative deviation") == pytest.approx(-1.5)
     assert margins.pop("Assumption 2.2: sigma <= 1") == pytest.approx(-0.5)
     assert margins.pop("n >= k ln(d)^2") == pytest.approx(40 - 4 * math.log(400) ** 2)
-    assert len(margins) == 1
+    assert margins.pop("Assumption 2.2: k (max |<mu_i, mu_j>| + Delta + 1) <= (d - Delta + 1)/10") < 0
+    # so few samples of balanced clusters still have (P1) to (P6), but for the means' norm
+    assert margins == {"samples i.i.d. from the clusters, or with (P1) to (P6)": -1.0}
+
+
+def test_the_upper_bounds_on_n_are_those_of_theorem_3_1():
+    shipped = evidence("k4", **{"data.dimension": 200, "data.noise.per_coordinate": 0.01})
+    found = {premise.name: premise.bound for premise in of_samples(shipped) if premise.name.startswith("ln n")}
+    expected = [
+        math.sqrt(0.05 / 3) * math.exp(200 / 32),
+        math.sqrt(0.05) / 3 * 200 ** (math.log(200) / 4),
+        0.01 / 4 * 200 ** (math.log(200) / 2),
+    ]
+    np.testing.assert_allclose(np.exp([*found.values()]), expected, rtol=1e-12)
+
+
+def test_the_properties_of_samples_are_their_largest_products():
+    """Pair by pair."""
+    case = evidence("k4", **{"data.dimension": 60, "data.samples": 12, "data.noise.per_coordinate": 0.3})
+    found, problem = properties(case), case.problem
+    sigma, d, noise = 0.3, 60, problem.inputs - problem.centers[problem.sample_cluster]
+    pairs = [(i, j) for i in range(12) for j in range(12) if i != j]
+    ln, delta = math.log(d), 4 * 0.3 * math.sqrt(60) * math.log(60)
+    assert found["p1"] == pytest.approx(max(np.linalg.norm(noise, axis=1)) / (sigma * math.sqrt(2 * d)))
+    largest = max(abs(noise[i] @ noise[j]) for i, j in pairs)
+    assert found["p2"] == pytest.approx(largest / (sigma**2 * math.sqrt(2 * d) * ln))
+    across = max(abs(problem.inputs[i] @ problem.inputs[j]) for i, j in pairs if i // 3 != j // 3)
+    assert found["p4"] == pytest.approx(across / delta, rel=1e-9)
+    within = [problem.inputs[i] @ problem.inputs[j] for i in range(12) for j in range(12) if i // 3 == j // 3]
+    assert found["p5"] == pytest.approx(max((d - min(within)) / delta, (max(within) - 3 * d) / delta))
+    assert found["p6"] == 0
+
+
+def test_the_logistic_loss_has_the_base_of_the_paper():
+    """log2(1 + 1) = 1: at outputs of 0 the mean loss is 1, and below 1/n no sample may be wrong."""
+    scenario = flowsim.load(
+        find("frei_vardi_2023/k4"), {"loss.kind": "logistic", "data.samples": 8, "data.dimension": 30}
+    )
+    case = evidence_of(scenario, Setting(reduce(flowsim.build(scenario))), None)
+    zero = xr.Dataset({"log10_loss": ("time", np.log10([math.log(2.0)]))}, {"time": [0.0]})
+    _, told = _log_mean_loss(replace(case, trajectory=zero))
+    # the scenario's loss is the mean over 8 samples
+    assert told == pytest.approx([math.log10(1.0 / case.problem.sample_weight.sum())])
+
+
+def test_a_kkt_point_s_worst_products_are_a_corner_of_those_that_are_allowed():
+    """Lemma A.12: no products in the box give less, and some give as little."""
+    case = small_flow()
+    found, at = point(case), sizes(case)
+    problem, random = case.problem, np.random.default_rng(0)
+    label, own = problem.cluster_label, problem.sample_cluster
+    least, largest = found.corner(case, least=True), found.corner(case, least=False)
+    for cluster in range(2):
+        for _ in range(200):
+            side = random.uniform(-1, 1, len(own)) if random.random() < 0.5 else random.choice([-1, 1], len(own))
+            products = np.where(own == cluster, at.dimension + side * at.delta, side * (at.product + at.delta))
+            inputs = found.output * (found.weight @ (problem.targets * (products + 1)))
+            value = label[cluster] * (found.output @ np.maximum(inputs, 0))
+            assert least[cluster] - 1e-9 <= value <= largest[cluster] + 1e-9
+
+
+def test_a_kkt_point_is_the_sum_of_its_samples():
+    """Equations (3) and (4), from the multipliers and gates that the lemmas are asked with."""
+    case = small_flow()
+    found, problem = point(case), case.problem
+    pull = found.output[:, None] * found.weight * problem.targets
+    size = np.abs(found.network.hidden).max()
+    np.testing.assert_allclose(pull @ problem.inputs, found.network.hidden, atol=1e-8 * size)
+    np.testing.assert_allclose(pull.sum(axis=1), found.network.bias, atol=1e-8 * size)
+    assert found.residual < 1e-8
 
 
 def test_what_no_robust_network_withstands_is_infinitely_farther_than_it():
