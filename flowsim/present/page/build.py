@@ -36,6 +36,7 @@ TINY = 1e-200
 #: id -> heading, and what stands under it for each run
 PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("phases", "Phases", sections.timeline),
+    ("unaligned", "Neurons that did not align", sections.unaligned),
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
     ("robust", "Robustness in numbers", sections.robustness),
@@ -48,7 +49,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("others", "Also in the file", sections.other_groups),
 )
 #: So many of them stand before the pictures.
-FIRST = 2
+FIRST = 3
 
 
 def write_report(
