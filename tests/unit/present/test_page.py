@@ -19,6 +19,7 @@ from support.made import ensemble, made, tiny, without
 import flowsim
 from flowsim.present.page.build import page
 from flowsim.present.page.curves import OWN_CURVES, Absent, Figure, figures
+from flowsim.present.page.fit import over_input
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT, frames
 from flowsim.present.run import Run
 from flowsim.present.source import MAX_INSTANTS
@@ -275,6 +276,22 @@ def test_of_real_targets_residuals_take_the_place_of_margins():
     assert "margins" not in drawn
     median = next(curve for curve in drawn["residuals"].curves if "y" in curve)
     np.testing.assert_allclose(median["y"], np.median(output - target, axis=1), rtol=1e-12)
+
+
+def test_a_regression_in_one_dimension_shows_its_network_over_x(small):
+    points = {"kind": "points", "x": [[-1.0], [0.5], [1.0]], "y": [1.0, 0.25, 1.0]}
+    run = flowsim.run(small(data=points, flow__until={"time": 1.0}, observe={"times": 3, "snapshots": "ends"}))
+    figure = over_input(run_of(run))
+    assert figure is not None
+    start, end, samples = figure.curves
+    assert (samples["at"].tolist(), samples["y"].tolist()) == ([-1.0, 0.5, 1.0], [1.0, 0.25, 1.0])
+    norm, direction = np.exp(run["log_norm"].values), run["direction"].values[..., 0]
+    for curve, place in ((start, 0), (end, -1)):
+        # pReLU of degree 3, which is as homogeneous as ReLU: |w| max(<u, x>, 0)^3
+        hidden = norm[place] * np.maximum(figure.at[:, None] * direction[place], 0.0) ** 3
+        output = hidden @ run["output_weight"].values[place]
+        np.testing.assert_allclose(curve["y"], output, rtol=1e-9, atol=1e-12 * np.abs(output).max())
+    assert over_input(run_of(made())) is None
 
 
 def test_neurons_that_did_not_align_are_listed_with_the_reason():
