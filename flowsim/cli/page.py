@@ -12,6 +12,7 @@ from ..evaluate.phases import moment
 from ..evaluate.verdicts import counted, rows
 from ..kinds.used import lines as plugin_lines
 from ..present.robust import median_radius
+from ..present.run import fates
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
 from .glance import Sheet, over_time, timeline
@@ -87,6 +88,8 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
         when = "not reached" if np.isnan(instant) else moment(float(instant), logarithms, 6)
         lines.append(f"{marks.get(name, ''):<2}{name:<22} {when:>12}  {_definition(tree, name)}")
     lines += [*line, *over_time(tree, sheet)]
+    found = fates(tree.to_dataset())
+    lines += [f"neurons      {', '.join(f'{len(of)} {fate}' for fate, of in found.items())}"] if found else []
     lines.append(f"at time {moment(facts['log10_time' if logarithms else 'time'], logarithms, 6)}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
     lines += _apart(facts)

@@ -6,9 +6,20 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ..arrays import Booleans, Floats, Integers
 from ..errors import UsageError
 from .member import member
-from .phases import ALIGNED, own_clusters
+from .phases import ALIGNED, AVERAGED, own_clusters
+
+#: fate of a neuron -> when it is given; the first that is true is the one
+FATES = {
+    "void region": "no centre pulls it at the start: it has no target",
+    "aligned": "it ends aligned with its target centre",
+    "other centre": "it ends aligned with another centre of its own",
+    "merged": "it ends between several centres of its own, about as close to one as to the others",
+    "boundary": "it began at the boundary between the regions of two of its own centres, about as close to both",
+    "on its way": "it had not got to its target when the run ended; one that has not grown was left behind by others",
+}
 
 NEEDED = ("cosine", "target_cluster", "neuron_sign", "cluster_label")
 
@@ -19,8 +30,8 @@ def neurons(trajectory: xr.Dataset, seed: int | None = None, aligned: float = AL
     sign: of its output weight at time 0. target: its target cluster, -1 in the void region. changes: how often the centre
     that it is nearest to, among its own clusters', changed between kept instants. alignment_time: from when on its cosine
     with the centre it ends at is at least `aligned`, NaN where it is not in the end. final_cluster: whose centre it ends
-    nearest to, among all; final_cosine: with that. final_log_norm: where it was kept. "Own" clusters are those that pull
-    the neuron towards themselves.
+    nearest to, among all; final_cosine: with that. fate: which of FATES. final_log_norm: where it was kept. "Own" clusters
+    are those that pull the neuron towards themselves.
     Raises UsageError where the result has not kept its cosines.
     """
     run = member(trajectory, seed)
@@ -47,6 +58,29 @@ def neurons(trajectory: xr.Dataset, seed: int | None = None, aligned: float = AL
         "final_cluster": final,
         "final_cosine": cosine[-1, everyone, final],
     }
+    table["fate"] = _fates(cosine[0], cosine[-1], own, table["target"], aligned)
     if "log_norm" in run:
         table["final_log_norm"] = run["log_norm"].transpose("time", "neuron").values[-1]
     return pd.DataFrame(table, index=pd.Index(everyone, name="neuron"))
+
+
+def _fates(start: Floats, end: Floats, own: Booleans, target: Integers, aligned: float) -> list[str]:
+    """Which of FATES each neuron has, from its cosines (neuron, cluster) at both ends."""
+    everyone = np.arange(len(end))
+    own_end = np.where(own, end, -np.inf)
+    rules = {
+        "void region": target < 0,
+        "aligned": end[everyone, target] >= aligned,
+        "other centre": own_end.max(axis=1) >= aligned,
+        "merged": _between(own_end),
+        "boundary": _between(np.where(own, start, -np.inf)),
+    }
+    return np.select([*rules.values()], [*rules], default="on its way").tolist()
+
+
+def _between(cosine: Floats) -> Booleans:
+    """(neuron,): whether the second largest of the cosines (neuron, cluster) is about as large as the largest."""
+    if cosine.shape[1] < 2:
+        return np.zeros(len(cosine), dtype=bool)
+    second, first = np.moveaxis(np.sort(cosine, axis=1)[:, -2:], 1, 0)
+    return np.asarray((first > 0) & (second >= AVERAGED * first))

@@ -16,8 +16,11 @@ import xarray as xr
 from ..arrays import Floats
 from ..errors import UsageError
 from ..evaluate.case import Case, Result, tree_of
+from ..evaluate.neurons import FATES, neurons
 from ..evaluate.phases import moment
 from ..evaluate.verdicts import rows
+from ..kinds.losses import LOSSES
+from ..results.stored import keys_of
 from ..scenario.arrays import SECTIONS
 from .source import Clock, Source
 from .summary import COUNTS, completed, last_values, phase_instants
@@ -107,6 +110,14 @@ class Run:
         return self.source.group(name)
 
     @property
+    def has_real_targets(self) -> bool:
+        """Whether it is a regression: its targets are not all +1 or -1."""
+        label = self.source.trajectory.coords.get("label")
+        kind = LOSSES.get(keys_of(self.source.trajectory.attrs).get("loss", {}).get("kind", ""))
+        of_any = kind is not None and kind.of_any_target
+        return of_any and label is not None and not bool((np.abs(label.values) == 1).all())
+
+    @property
     def tree(self) -> xr.DataTree:
         """The trajectory, of a member alone, and the arrays of files or of memory: what comparisons look at."""
         arrays = {f"/{name}": self.groups[name] for name in SECTIONS if name in self.groups}
@@ -136,6 +147,11 @@ class Run:
             for number, (at, name, words, text) in enumerate(reached, start=1)
         ]
 
+    @cached_property
+    def fates(self) -> dict[str, list[int]]:
+        """See :func:`fates`; of an ensemble, none."""
+        return {} if self.is_ensemble else fates(self.source.trajectory)
+
     @property
     def claims(self) -> list[dict[str, Any]]:
         """The findings of the group `claims`, as :func:`flowsim.evaluate.verdicts.rows` has them."""
@@ -163,6 +179,16 @@ def _opened(result: Result, place: int, short: bool, seed: int | None, stack: Ex
         stack.callback(tree.close)
         return Run.of(Path(name).name if short else name, tree, seed)
     return Run.of(f"result_{place}.nc", tree, seed)
+
+
+def fates(trajectory: xr.Dataset) -> dict[str, list[int]]:
+    """Which of :data:`flowsim.evaluate.neurons.FATES` -> the neurons of a run that have it; none where the file does not
+    tell."""
+    try:
+        told = neurons(trajectory.isel(time=[0, -1]))["fate"]
+    except UsageError:
+        return {}
+    return {fate: [*map(int, told.index[told == fate])] for fate in FATES if (told == fate).any()}
 
 
 def number(value: float) -> str:

@@ -24,6 +24,7 @@ from ..run import Run, opened
 from ..side_by_side import of_runs
 from . import beside, sections
 from .curves import Absent, Figure, figures
+from .fit import over_input
 from .frames import frames
 from .pictures import pictures
 from .radius import over_radius
@@ -36,6 +37,7 @@ TINY = 1e-200
 #: id -> heading, and what stands under it for each run
 PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("phases", "Phases", sections.timeline),
+    ("unaligned", "Neurons that did not align", sections.unaligned),
     ("end", "At the end", sections.at_the_end),
     ("claims", "Claims", sections.claims),
     ("robust", "Robustness in numbers", sections.robustness),
@@ -48,7 +50,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("others", "Also in the file", sections.other_groups),
 )
 #: So many of them stand before the pictures.
-FIRST = 2
+FIRST = 3
 
 
 def write_report(
@@ -81,7 +83,8 @@ def page(runs: Sequence[Run]) -> str:
     before, after = _parts(runs, PARTS[:FIRST]), _parts(runs, PARTS[FIRST:])
     numbers = [_numbers(run, figures_of, moved) for run, figures_of, moved in zip(runs, drawn, moving, strict=True)]
     compared = "" if together is None else beside.parts(together, runs)
-    main = [compared, before, _through_time(runs, moving), _over_time(runs, drawn), _over_radius(runs), after]
+    pictures = [_through_time(runs, moving), _over_time(runs, drawn), _over_input(runs), _over_radius(runs)]
+    main = [compared, before, *pictures, after]
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         style=_asset("page.css"),
@@ -178,6 +181,13 @@ def _over_radius(runs: Sequence[Run]) -> str:
     return _part("robustness", "Robustness", runs, contents)
 
 
+def _over_input(runs: Sequence[Run]) -> str:
+    """The network of each run over x, of regressions in one dimension; nothing where there are none."""
+    found = [over_input(run) for run in runs]
+    contents = [_still(index, figure) if figure is not None else "" for index, figure in enumerate(found)]
+    return _part("over-input", "f(x) over x", runs, contents)
+
+
 def _shading(run: Run, named: bool) -> str:
     """What the shading of a run's plots tells apart."""
     names = escape(", ".join(part.name.replace("_", "-") for part in run.source.parts))
@@ -222,6 +232,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
             ],
             "figures": [vars(figure) for figure in drawn if isinstance(figure, Figure)],
             "over_radius": vars(figure) if (figure := over_radius(run)) is not None else None,
+            "over_input": vars(figure) if (figure := over_input(run)) is not None else None,
             "frames": moved if isinstance(moved, dict) else None,
         }
     )

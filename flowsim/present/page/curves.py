@@ -59,7 +59,7 @@ class Kind:
 
 def figures(run: Run) -> Iterator[Figure | Absent]:
     """Every figure over time, in the order of the page."""
-    for kind in KINDS:
+    for kind in (OF_TARGETS.get(kind.key, kind) if run.has_real_targets else kind for kind in KINDS):
         found = run.trajectory if not kind.group else _group(run, kind.group)
         name = next((name for name in kind.variables if name in found and found[name].size), None)
         if name is None:
@@ -181,10 +181,13 @@ def cluster_name(run: Run, cluster: int) -> str:
     return f"{cluster} ({'+' if label > 0 else '−'})" if label in (-1, 1) else str(cluster)
 
 
-def _per_sample(name: str, tone: int) -> Callable[[Run, xr.DataArray], dict[str, Any]]:
+def _per_sample(name: str, tone: int, size: bool = False) -> Callable[[Run, xr.DataArray], dict[str, Any]]:
+    """size: of the absolute values, on a logarithmic axis, where zeros have no place."""
+
     def draw(run: Run, values: xr.DataArray) -> dict[str, Any]:
+        values = _sizes(values) if size else values
         if "quantile" in values.dims:
-            return _from_quantiles(values, tone)
+            return _from_quantiles(values, tone) | {"log": size}
         least, low, lower, median, upper, high, largest = spread(values, (0.0, 0.05, *QUARTILES, 0.95, 1.0))
         return {
             "y": label(values),
@@ -195,9 +198,19 @@ def _per_sample(name: str, tone: int) -> Callable[[Run, xr.DataArray], dict[str,
                 _line(f"median over the {_over(run, 'samples')}", median, tone),
             ],
             "said": _from_to(f"Median {name} over the samples", median) + " " + _from_to(f"Smallest {name}", least),
+            "log": size,
         }
 
     return draw
+
+
+def _sizes(values: xr.DataArray) -> xr.DataArray:
+    """Absolute values; of quantiles, in their order."""
+    found = np.where(values.values == 0, np.nan, np.abs(values.values))
+    if "quantile" in values.dims:
+        found = np.sort(found, axis=values.get_axis_num("quantile"))
+    named = {**values.attrs, "long_name": f"size of the {values.attrs.get('long_name', values.name)}"}
+    return values.copy(data=found).assign_attrs(named)
 
 
 def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
@@ -214,6 +227,13 @@ def _from_quantiles(values: xr.DataArray, tone: int) -> dict[str, Any]:
         "said": _from_to("Median over the clusters of their median samples", middle),
         "caption": "The run kept quantiles per cluster in place of single samples.",
     }
+
+
+def _residuals(run: Run, values: xr.DataArray) -> dict[str, Any]:
+    """values: y f(x), of targets y."""
+    target = run.trajectory["label"]
+    residual = (values / target.where(target != 0) - target).assign_attrs(long_name="residual f(x) - y")
+    return _per_sample("residual", 4)(run, residual)
 
 
 def _accuracy(run: Run, accuracy: xr.DataArray) -> dict[str, Any]:
@@ -253,8 +273,10 @@ KINDS = (
         "loss_derivatives",
         "Loss derivatives",
         ("loss_derivative", "loss_derivative_quantile"),
-        _per_sample("loss derivative", 5),
+        _per_sample("size of the loss derivative", 5, size=True),
     ),
     Kind("accuracy", "Accuracy", ("accuracy",), _accuracy),
     Kind("steps", "Solver step size", ("step_size",), _steps, group="numerics"),
 )
+#: What stands in their place where targets are real numbers: a product y f(x) says nothing there.
+OF_TARGETS = {"margins": Kind("residuals", "Residuals", ("margin",), _residuals)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluate.neurons import FATES
 from ...evaluate.phases import moment
 from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
 from ...kinds.used import ATTRIBUTE as PLUGINS
@@ -19,6 +20,8 @@ from ..summary import what_ran
 
 #: Two marks of the timeline closer than this, in percent of its length, are drawn one above the other.
 CLOSE = 5.0
+#: So many neurons of a fate are named.
+NAMED_NEURONS = 12
 #: Attributes that have a place of their own on the page.
 ELSEWHERE = {"scenario", "title", "warnings", "status", "status_cause", "status_remedy", PLUGINS}
 #: Status -> its sign, and how it looks; every other one is a failure.
@@ -88,6 +91,24 @@ def timeline(run: Run) -> str:
         + (f'<ol class="phases">{reached}</ol>' if reached else "")
         + (f'<ul class="phases">{missing}</ul>' if missing else "")
     )
+
+
+def unaligned(run: Run) -> str:
+    """Which neurons are not aligned with a centre at the end, and why not; "" where no fates are known."""
+    fates = run.fates
+    if not fates:
+        return ""
+    rows = [(fate, str(len(of)), _listed(of), FATES[fate]) for fate, of in fates.items() if fate != "aligned"]
+    count = sum(map(len, fates.values()))
+    words = (
+        f"<p>{len(fates.get('aligned', ()))} of {count} neurons are aligned with their target centre at the end.</p>"
+    )
+    shown = table(("not aligned", "how many", "neurons", "what that is"), rows, 'class="stack"') if rows else ""
+    return words + shown
+
+
+def _listed(neurons: list[int]) -> str:
+    return ", ".join(map(str, neurons[:NAMED_NEURONS])) + (", …" if len(neurons) > NAMED_NEURONS else "")
 
 
 def _phase(phase: Phase) -> str:

@@ -19,6 +19,7 @@ from support.made import ensemble, made, tiny, without
 import flowsim
 from flowsim.present.page.build import page
 from flowsim.present.page.curves import OWN_CURVES, Absent, Figure, figures
+from flowsim.present.page.fit import over_input
 from flowsim.present.page.frames import FRAMES, NEURONS, UNIT, frames
 from flowsim.present.run import Run
 from flowsim.present.source import MAX_INSTANTS
@@ -255,6 +256,54 @@ def test_the_head_says_what_ran_and_the_title_is_the_user_s_own_words():
     assert "<h1>relu, 6 neurons, square loss</h1>" in text
     assert "<title>relu, 6 neurons, square loss</title>" in text
     assert "Title in the scenario: “pReLU neurons align”" in text
+
+
+def test_sizes_of_loss_derivatives_are_drawn_on_a_log_axis():
+    tree = made()
+    (drawn,) = numbers(page([run_of(tree)]))
+    (figure,) = (figure for figure in drawn["figures"] if figure["key"] == "loss_derivatives")
+    assert figure["log"]
+    median = next(curve for curve in figure["curves"] if "y" in curve)
+    np.testing.assert_allclose(median["y"], np.abs(tree["loss_derivative"]).median("sample"), rtol=1e-5)
+
+
+def test_of_real_targets_residuals_take_the_place_of_margins():
+    root, target = made().to_dataset(), np.linspace(0.5, 2.0, 40)
+    output = root["margin"].values  # of any size
+    root = root.assign(margin=(("time", "sample"), output * target)).assign_coords(label=("sample", target))
+    tree = xr.DataTree(root.assign_attrs(scenario='[loss]\nkind = "square"\n'))
+    drawn = {figure.key: figure for figure in figures(run_of(tree))}
+    assert "margins" not in drawn
+    median = next(curve for curve in drawn["residuals"].curves if "y" in curve)
+    np.testing.assert_allclose(median["y"], np.median(output - target, axis=1), rtol=1e-12)
+
+
+def test_a_regression_in_one_dimension_shows_its_network_over_x(small):
+    points = {"kind": "points", "x": [[-1.0], [0.5], [1.0]], "y": [1.0, 0.25, 1.0]}
+    run = flowsim.run(small(data=points, flow__until={"time": 1.0}, observe={"times": 3, "snapshots": "ends"}))
+    figure = over_input(run_of(run))
+    assert figure is not None
+    start, end, samples = figure.curves
+    assert (samples["at"].tolist(), samples["y"].tolist()) == ([-1.0, 0.5, 1.0], [1.0, 0.25, 1.0])
+    norm, direction = np.exp(run["log_norm"].values), run["direction"].values[..., 0]
+    for curve, place in ((start, 0), (end, -1)):
+        # pReLU of degree 3, which is as homogeneous as ReLU: |w| max(<u, x>, 0)^3
+        hidden = norm[place] * np.maximum(figure.at[:, None] * direction[place], 0.0) ** 3
+        output = hidden @ run["output_weight"].values[place]
+        np.testing.assert_allclose(curve["y"], output, rtol=1e-9, atol=1e-12 * np.abs(output).max())
+    assert over_input(run_of(made())) is None
+
+
+def test_neurons_that_did_not_align_are_listed_with_the_reason():
+    root = made().to_dataset()
+    cosine, target = root["cosine"].copy(), root["target_cluster"].values.copy()
+    target[0] = -1
+    cosine[-1, 3] = [0.0, 0.2, 0.0]
+    tree = xr.DataTree(root.assign(cosine=cosine).assign_coords(target_cluster=("neuron", target)))
+    words = " ".join(outline(page([run_of(tree)])).text.split())
+    assert "4 of 6 neurons are aligned with their target centre at the end" in words
+    assert "void region 1 0 no centre pulls it at the start" in words
+    assert "on its way 1 3 it had not got to its target" in words
 
 
 def test_phases_that_were_not_reached_have_no_number():

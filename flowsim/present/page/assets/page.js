@@ -79,10 +79,10 @@
   function curves(figure) {
     return figure.curves.flatMap((curve) => {
       const colour = tone(curve.tone);
-      const common = { x: figure.at, mode: "lines", legendgroup: curve.name };
+      const common = { x: curve.at || figure.at, mode: curve.mode || "lines", legendgroup: curve.name };
       if (curve.y) {
         const line = { color: colour, width: 2.2, dash: curve.dash };
-        return [{ ...common, y: curve.y, name: curve.name, line }];
+        return [{ ...common, y: curve.y, name: curve.name, line, marker: { color: colour, size: 8 } }];
       }
       const none = { width: 0, color: colour };
       return [
@@ -196,12 +196,12 @@
     return name.length > LONGEST_NAME ? `${name.slice(0, 10)}…${name.slice(11 - LONGEST_NAME)}` : name;
   }
 
-  function drawOverRadius(run, index) {
-    const figure = run.over_radius;
+  // A figure over something else than time
+  function drawOver(figure, index, range) {
     if (!figure) return;
     const plot = $(`${figure.key}-${index}`);
     plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
-    Plotly.react(plot, curves(figure), layout(axis(figure.x), axis(figure.y, { range: [-0.03, 1.03] })), CONFIG);
+    Plotly.react(plot, curves(figure), layout(axis(figure.x), axis(figure.y, range)), CONFIG);
   }
 
   // -- neurons through time
@@ -356,7 +356,8 @@
     const show = player(runs);
     const draw = () => {
       runs.forEach((run, index) => drawStill(run, index, $("log").checked && !run.logarithms));
-      runs.forEach(drawOverRadius);
+      runs.forEach((run, index) => drawOver(run.over_input, index, {}));
+      runs.forEach((run, index) => drawOver(run.over_radius, index, { range: [-0.03, 1.03] }));
       if (beside) drawBeside(beside);
       show();
     };
