@@ -38,11 +38,11 @@ class Point:
     def of(cls, evidence: Evidence, found: Limit) -> Point:
         setting = evidence.setting
         reduced, each = setting.reduced, setting.reduced.representative
-        assert found.gate is not None
+        assert found.point.gate is not None
         hidden, bias = reduced.lift(found.network.hidden)
         network = TwoLayer.of(hidden, bias, found.network.output, evidence.problem.activation)
-        conditions = residuals(found.network, reduced, found.multiplier, found.gate)
-        weight = found.gate[:, each] * (found.multiplier / setting.multiplicity)[each]
+        conditions = residuals(found.network, reduced, found.point.multiplier, found.point.gate)
+        weight = found.point.gate[:, each] * (found.point.multiplier / setting.multiplicity)[each]
         return cls(network, found.network.output, weight, max(conditions.values()))
 
     def sums(self, evidence: Evidence, sign: int) -> Floats:
