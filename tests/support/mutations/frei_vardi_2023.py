@@ -104,7 +104,7 @@ def noisier(evidence: Evidence) -> Evidence:
     """Training samples with noise 16 times as large, told to be as it was"""
     problem = evidence.problem
     center = problem.centers[problem.sample_cluster]
-    return of_problem(evidence, inputs=center + 16 * (problem.inputs - center))
+    return of_problem(evidence, stored=center + 16 * (problem.inputs - center))
 
 
 def turned(evidence: Evidence) -> Evidence:
