@@ -65,7 +65,7 @@ def name_of(content: bytes) -> str:
 
 
 def damage(file: Path) -> str:
-    """Why a file of results is not what was written; "" where it is, as far as its name tells."""
+    """Why a file of results cannot be used: it is gone, or its content is not that of its name. "" where it can."""
     if why := obstacle(file):
         return why
     if known := NAME.fullmatch(file.name):

@@ -52,7 +52,7 @@ def parsed(text: str, name: str = "") -> dict[str, Any]:
 
 
 def check_bounds(text: str, name: str) -> None:
-    """Raise ScenarioError for a text beyond a bound. What makes values of texts has none of its own."""
+    """Raise ScenarioError for a text beyond a bound: the library that reads TOML has none."""
     if len(text) > limit("scenario-bytes"):
         _too_large(len(text), name)
     depth, digits = limit("scenario-depth"), limit("scenario-digits")
