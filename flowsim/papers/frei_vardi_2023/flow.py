@@ -55,6 +55,7 @@ def premises(evidence: Evidence) -> Iterator[Premise]:
 def _with_limit(evidence: Evidence) -> Iterator[Premise]:
     yield from premises(evidence)
     yield from certified(evidence)
+    yield Premise.fact("shown to be the flow's own limit: its certificate", evidence.limit.own)
 
 
 def _late(evidence: Evidence) -> tuple[Integers, Floats]:

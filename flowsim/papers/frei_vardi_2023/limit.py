@@ -36,14 +36,14 @@ class Point:
 
     @classmethod
     def of(cls, evidence: Evidence, found: Limit) -> Point:
-        setting = evidence.setting
+        setting, at = evidence.setting, found.point
         reduced, each = setting.reduced, setting.reduced.representative
-        assert found.point.gate is not None
-        hidden, bias = reduced.lift(found.network.hidden)
-        network = TwoLayer.of(hidden, bias, found.network.output, evidence.problem.activation)
-        conditions = residuals(found.network, reduced, found.point.multiplier, found.point.gate)
-        weight = found.point.gate[:, each] * (found.point.multiplier / setting.multiplicity)[each]
-        return cls(network, found.network.output, weight, max(conditions.values()))
+        assert at.gate is not None
+        hidden, bias = reduced.lift(at.network.hidden)
+        network = TwoLayer.of(hidden, bias, at.network.output, evidence.problem.activation)
+        conditions = residuals(at.network, reduced, at.multiplier, at.gate)
+        weight = at.gate[:, each] * (at.multiplier / setting.multiplicity)[each]
+        return cls(network, at.network.output, weight, max(conditions.values()))
 
     def sums(self, evidence: Evidence, sign: int) -> Floats:
         """(k,): sum over a cluster's i and over j with v_j of this sign of v_j^2 lambda_i phi'_ij"""
