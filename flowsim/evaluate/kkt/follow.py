@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Floats
-from .asymptotic import Pull, State, System, View, step
+from .asymptotic import Pull, step
 from .point import Point
+from .state import State, System, View
 
 #: log|theta| goes so far in the first step, at most so far in one, and so far where a step is hard before that is
 #: given up.
@@ -17,8 +18,8 @@ FIRST, LARGEST, SMALLEST = 0.1, 0.3, 1e-4
 #: By how much a step may be longer than the one before it, once the direction turns by less than this in a unit of
 #: log|theta|.
 GROWTH, SLOW = 1.05, 0.05
-#: Steps that may be taken.
-STEPS = 20_000
+#: Steps that may be taken: at most, at least, and between these so many over the pairs of a neuron and a sample.
+STEPS, LEAST, PAIR_STEPS = 20_000, 2000, 1e8
 #: A step is taken again, half as long, where the normalised margin, which never falls, falls by more than this part.
 FALL = 1e-6
 #: KKT points are looked for when log|theta| has grown by this, and then by this factor again and again.
@@ -114,8 +115,9 @@ def follow(
 ) -> Followed:
     """beside: the KKT point that a state shows; angle: between the two."""
     walk, look, point, apart = _Walk(system, state), LOOK, None, np.inf
-    reason = f"the asymptotic flow has not come near a KKT point that attracts it within {STEPS} steps"
-    while walk.steps < STEPS:
+    most = int(min(STEPS, max(LEAST, PAIR_STEPS / walk.view.projection.size)))
+    reason = f"the asymptotic flow has not come near a KKT point that attracts it within {most} steps"
+    while walk.steps < most:
         if not walk.forward():
             reason = "a step of the asymptotic flow became too small"
             break

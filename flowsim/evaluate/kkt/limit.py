@@ -11,11 +11,11 @@ from ...errors import UsageError
 from ...observe import Instant, Setting
 from ...observe.kkt import certifiable
 from ...solve import Snapshot
-from .asymptotic import State, System
 from .certificate import Network
 from .follow import Followed, follow
 from .point import SUPPORT, Point, beside
 from .sizes import Hyperbolic, Plain, Sizes
+from .state import State, System
 
 
 @dataclass(frozen=True)

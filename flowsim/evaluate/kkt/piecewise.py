@@ -16,7 +16,8 @@ import numpy as np
 from scipy.linalg import lstsq
 
 from ...arrays import Booleans, Floats, Integers
-from .asymptotic import Pull, State, System, View
+from .asymptotic import Pull
+from .state import State, System, View
 
 #: Sets that are tried, from CAREFUL on with one change at a time; and Newton steps for each.
 ROUNDS, CAREFUL, STEPS = 60, 8, 15

@@ -8,10 +8,11 @@ import numpy as np
 
 from ...arrays import Booleans, Floats
 from ...problem import Reduced
-from .asymptotic import Pull, State, System, View, forces
+from .asymptotic import Pull, forces
 from .certificate import Network, residuals
 from .piecewise import GROWS, solve
 from .smooth import polish
+from .state import State, System, View
 
 #: A network whose conditions are met to this is a KKT point.
 FOUND = 1e-8

@@ -8,8 +8,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 import flowsim
-from flowsim.evaluate.kkt.quadratic import in_box, on_simplex
+from flowsim.evaluate.kkt.program import Program
 from flowsim.evaluate.kkt.sizes import Hyperbolic
+from flowsim.evaluate.kkt.state import State, System, View
 
 #: Sort -> a random problem whose neurons die slowly, or share their strength.
 PROBLEMS = {
@@ -117,30 +118,49 @@ def test_sizes_grow_as_both_layers_do(kept):
     assert grown.output_sign[0] == (1.0 if kept > 0 else -1.0)
 
 
-def test_the_program_on_the_simplex_is_solved():
-    rng = np.random.default_rng(0)
-    factor, linear, bound = rng.normal(size=(4, 7)), rng.normal(size=7), np.array([0, 0, 3])
-    matrix = factor.T @ factor
-    found = on_simplex(matrix, linear, 4, bound)
+def test_a_step_solves_its_program():
+    """The samples' weights and the gates of all pairs at once, by another solver: theirs is no smaller value."""
+    rng = np.random.default_rng(3)
+    inputs, label = rng.normal(size=(5, 3)), np.array([1.0, 1, -1, -1, 1])
+    inputs /= np.linalg.norm(inputs, axis=1).max()
+    direction = rng.normal(size=(4, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    sign, slope, length = np.array([1.0, 1, -1, -1]), 0.2, 3.0
+    system = System(inputs, label, 1.0, 1.0, slope, True, inputs @ inputs.T)
+    state = State(direction, Hyperbolic.of(*(np.zeros(4),) * 2, sign, *(np.zeros(4),) * 2))
+    view = View.of(system, state)
+    near = label * sign[:, None] < 0
+    program = Program(system, state, view, near, np.arange(5), length)
+    weight = program.weights(1.0)
+    while program.improve(weight):
+        weight = program.weights(1.0)
+    gate = program.gates(weight)
+    # some pairs slide, some have come to either side
+    assert ((gate > slope + 1e-6) & (gate < 1 - 1e-6))[near].any()
+    assert (np.isin(gate, (slope, 1.0)))[near].any()
+
+    def value(weight, pulls):
+        force = (pulls * label) @ inputs
+        along = (force * direction).sum(axis=1)
+        share = 1 / 8
+        return share * (length / 2 * ((force**2).sum() + (along**2).sum()) + sign @ along)
+
+    def unpacked(unknown):
+        pulls = view.slope * unknown[:5]
+        pulls[near] = unknown[5:]
+        return unknown[:5], pulls
+
+    of = np.nonzero(near)[1]
     limits = [
-        {"type": "eq", "fun": lambda x: x[:4].sum() - 1},
-        {"type": "ineq", "fun": lambda x: x[bound] - x[4:]},
+        {"type": "eq", "fun": lambda x: x[:5].sum() - 1},
+        {"type": "ineq", "fun": lambda x: x[of] - x[5:]},
+        {"type": "ineq", "fun": lambda x: x[5:] - slope * x[of]},
     ]
+    start = np.full(5 + len(of), 0.2)
     other = minimize(
-        lambda x: x @ matrix @ x / 2 + linear @ x, np.full(7, 0.1), bounds=[(0, None)] * 7, constraints=limits
+        lambda x: value(*unpacked(x)), start, bounds=[(0, 1)] * len(start), constraints=limits, options={"ftol": 1e-14}
     )
-    assert found @ matrix @ found / 2 + linear @ found <= other.fun + 1e-8
-    assert found[:4].sum() == pytest.approx(1, abs=1e-12)
-    assert (found[4:] <= found[bound]).all()
-    assert (found >= 0).all()
-
-
-def test_the_program_in_the_box_is_solved():
-    rng = np.random.default_rng(1)
-    factor, linear = rng.normal(size=(5, 5)), 3 * rng.normal(size=5)
-    matrix = factor.T @ factor + 0.1 * np.eye(5)
-    found = in_box(matrix, linear)
-    slope = matrix @ found + linear
-    # 0 inside, outwards at the border
-    np.testing.assert_allclose(np.clip(found - slope, 0, 1), found, atol=1e-7)
-    assert ((found < 1e-7) | (found > 1 - 1e-7)).any()
+    assert value(weight, gate * weight) == pytest.approx(other.fun, abs=1e-7)
+    assert weight.sum() == pytest.approx(1, abs=1e-12)
+    assert (gate >= slope).all()
+    assert (gate <= 1).all()
