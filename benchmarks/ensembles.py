@@ -32,7 +32,7 @@ import flowsim
 from flowsim.run.prepare import Prepared
 from flowsim.scenario import Scenario
 from flowsim.solve import Report, make
-from flowsim.solve.course import MOST_ATTEMPTS
+from flowsim.solve.advance import MOST_ATTEMPTS
 from flowsim.solve.integrator import Flying
 from flowsim.solve.schedule import Schedule
 from flowsim.threads import one_blas_thread

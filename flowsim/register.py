@@ -157,7 +157,7 @@ def activation(
     lipschitz: the largest |f'|, if it is known.
     """
     from .kinds.activations import ACTIVATIONS
-    from .kinds.made import activation_of
+    from .kinds.from_python import activation_of
 
     def register(function: F) -> F:
         kind = activation_of(name, function, homogeneity=homogeneity, smooth=smooth, lipschitz=lipschitz)
@@ -181,8 +181,8 @@ def loss(
     derivative, in the output, and log_value: functions of the same arguments; by default JAX takes the derivative, and
     the logarithm is that of the value.
     """
+    from .kinds.from_python import loss_of
     from .kinds.losses import LOSSES
-    from .kinds.made import loss_of
 
     def register(function: F) -> F:
         kind = loss_of(name, function, labels=labels, derivative=derivative, log_value=log_value)
@@ -201,7 +201,7 @@ def data(name: str) -> Callable[[F], F]:
     such as a teacher: test data and new batches can then be drawn, too.
     """
     from .kinds.data import DATA
-    from .kinds.made import data_of
+    from .kinds.from_python import data_of
 
     def register(function: F) -> F:
         kind = data_of(name, function)
@@ -217,8 +217,8 @@ def init(name: str) -> Callable[[F], F]:
 
     Keyword-only arguments are keys of [init], checked by their annotations.
     """
+    from .kinds.from_python import init_of
     from .kinds.inits import INITS
-    from .kinds.made import init_of
 
     def register(function: F) -> F:
         kind = init_of(name, function)
@@ -245,7 +245,7 @@ def network(
     With start, a function ``(rng, features, outputs, *, keys)``, it is a function ``(params, x, *, keys)`` that is
     registered, and degree and units are said here. params may be any tree of arrays, such as a module of Equinox.
     """
-    from .kinds.made import network_of
+    from .kinds.from_python import network_of
     from .kinds.networks import NETWORKS
 
     def register(source: N) -> N:

@@ -223,7 +223,7 @@ NEEDLESS = {
     "flowsim.evaluate.robustness",
     "flowsim.solve.descent",
     "flowsim.solve.diffrax",
-    "flowsim.evaluate.asked",
+    "flowsim.evaluate.requested",
     "flowsim.sweep",
     "flowsim.papers",
     "scipy.integrate",

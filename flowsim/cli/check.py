@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..gate import duration
-from ..kinds.used import listed, used
+from ..kinds.plugins_used import listed, used
 from ..scenario import Scenario
 from .common import add_json, add_scenario, print_json, put, read_scenario
 
@@ -30,7 +30,7 @@ def execute(options: argparse.Namespace) -> int:
 def described(scenario: Scenario) -> tuple[dict[str, Any], list[str]]:
     """What would run, for machines and in lines for people. Raises ScenarioError where that could not be kept."""
     from ..run.cost import check_disk
-    from ..run.outlook import outlook
+    from ..run.estimate import outlook
     from ..run.prepare import Prepared
 
     prepared = Prepared(scenario)
@@ -38,8 +38,8 @@ def described(scenario: Scenario) -> tuple[dict[str, Any], list[str]]:
     facts = _facts(prepared, outlook(prepared))
     if not scenario.sweep.keys:
         return facts, _lines(facts)
-    from ..sweep.outlook import outlook as of_sweep
-    from ..sweep.outlook import table
+    from ..sweep.estimate import outlook as of_sweep
+    from ..sweep.estimate import table
 
     facts["sweep"] = of_sweep(scenario)
     check_disk(facts["sweep"]["kept_bytes"], Path(), "this sweep", "make fewer points, or keep fewer observe.times")

@@ -37,7 +37,7 @@ def execute(options: argparse.Namespace) -> int:
     from ..errors import UsageError
     from ..present.run import opened
     from ..present.side_by_side import of_runs
-    from .glance import Sheet
+    from .sparklines import Sheet
 
     if len(options.results) < ENDS:
         raise UsageError(f"{options.results[0]}: is one result; compare takes two or more")

@@ -8,14 +8,14 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import Floats
+from ..evaluate.neurons import fates
 from ..evaluate.phases import moment
 from ..evaluate.verdicts import counted, rows
-from ..kinds.used import lines as plugin_lines
+from ..kinds.plugins_used import lines as plugin_lines
 from ..present.robust import median_radius
-from ..present.run import fates
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
 from .common import finite
-from .glance import Sheet, over_time, timeline
+from .sparklines import Sheet, over_time, timeline
 
 
 def summary(tree: xr.DataTree) -> dict[str, Any]:

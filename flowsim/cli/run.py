@@ -45,8 +45,8 @@ def _execute(options: argparse.Namespace) -> int:
 
     from ..run import run
     from ..run.progress import ProgressBar
-    from .glance import Sheet
     from .page import summary, text
+    from .sparklines import Sheet
 
     with ProgressBar(scenario, options.quiet) as bar:
         tree = run(

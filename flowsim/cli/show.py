@@ -16,8 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     from ..present.summary import completed
     from ..results import open
-    from .glance import Sheet
     from .page import summary, text
+    from .sparklines import Sheet
 
     if is_sweep(options.result):
         return _of_sweep(options)
@@ -32,7 +32,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _of_sweep(options: argparse.Namespace) -> int:
     from ..sweep import open_sweep
-    from .glance import Sheet
+    from .sparklines import Sheet
     from .sweep_page import summary, text
 
     with open_sweep(options.result) as dataset:

@@ -42,7 +42,7 @@ def _execute(options: argparse.Namespace) -> int:
         say("\n".join(described(scenario)[1]))
 
     from ..sweep import sweep
-    from .live import SweepTable
+    from .sweep_table import SweepTable
 
     with SweepTable(options.quiet) as table:
         result = sweep(

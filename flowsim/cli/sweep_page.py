@@ -9,10 +9,10 @@ import xarray as xr
 
 from ..evaluate.scaling import number
 from ..evaluate.verdicts import counted
-from ..kinds.used import lines as plugin_lines
+from ..kinds.plugins_used import lines as plugin_lines
 from ..present.sweeps import failed, keys, numbers, range_of
 from .common import finite
-from .glance import Sheet
+from .sparklines import Sheet
 
 #: The list of failed points names at most so many.
 NAMED = 20

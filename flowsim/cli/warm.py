@@ -20,7 +20,7 @@ def execute(options: argparse.Namespace) -> int:
 
     from ..errors import UsageError
     from ..machine import VARIABLE, folder, writable
-    from ..run.warming import RARE, USUAL, warm
+    from ..run.compile_ahead import RARE, USUAL, warm
 
     place = folder()
     if not writable(place):

@@ -34,8 +34,8 @@ def evaluate(
 
     from ..errors import UsageError
     from ..threads import blas_threads
-    from .asked import EVALUATIONS, evaluations, wanted
     from .case import reopened
+    from .requested import EVALUATIONS, evaluations, wanted
 
     with reopened(result, seed) as case, blas_threads(case.reduced.operations):
         scenario = case.asking({f"evaluate.{key}": value for key, value in (asked or {}).items()})

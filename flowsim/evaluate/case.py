@@ -25,7 +25,7 @@ from ..scenario.arrays import SECTIONS, outside
 from ..solve import Snapshot
 from ..threads import blas_threads
 from .member import stopped_member
-from .start import differences
+from .same_start import differences
 
 if TYPE_CHECKING:
     from .robustness.classifier import Network

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ..arrays import Floats
-from ..kinds import sorts
+from ..kinds import registries
 from ..kinds.registry import Registry
 from ..observe import Setting
 from ..scenario import Scenario
@@ -186,7 +186,7 @@ class Claim:
 
 
 #: paper.theorem or paper.theorem.part -> Claim
-CLAIMS: Registry[Claim] = sorts.CLAIMS
+CLAIMS: Registry[Claim] = registries.CLAIMS
 
 
 def register_all(paper: str, claims: Mapping[str, Claim]) -> None:

@@ -20,7 +20,6 @@ from ..problem import Problem
 from ..scenario import Scenario
 from ..solve import Snapshot
 from .case import Result, reopened
-from .ends import ends
 from .placements import Placements
 from .robustness.attacks.target import Target
 from .robustness.classifier import Classifier
@@ -28,6 +27,7 @@ from .robustness.evaluation import Test, origin_of, test_of
 from .robustness.norms import NORMS
 from .robustness.trained import classifier_of, of_class
 from .robustness.transfer import MOVES
+from .stage_ends import ends
 
 FEATURES = ("centers", "weights")
 #: From hardly any shrinkage to that at which nothing is left of a perturbation of norm 1.

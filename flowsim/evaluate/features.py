@@ -17,8 +17,8 @@ from ..observe import Setting
 from ..problem import Problem
 from ..scenario import Scenario
 from ..solve import Snapshot
-from .ends import ends
 from .robustness.trained import ordinary_of
+from .stage_ends import ends
 
 NO_LAYERS = "needs a network whose hidden layers say what their activation is taken of, such as one of images"
 

@@ -64,6 +64,16 @@ def neurons(trajectory: xr.Dataset, seed: int | None = None, aligned: float = AL
     return pd.DataFrame(table, index=pd.Index(everyone, name="neuron"))
 
 
+def fates(trajectory: xr.Dataset) -> dict[str, list[int]]:
+    """Which of FATES -> the neurons of a run that have it; none where the file does not
+    tell."""
+    try:
+        told = neurons(trajectory.isel(time=[0, -1]))["fate"]
+    except UsageError:
+        return {}
+    return {fate: [*map(int, told.index[told == fate])] for fate in FATES if (told == fate).any()}
+
+
 def _fates(start: Floats, end: Floats, own: Booleans, target: Integers, aligned: float) -> list[str]:
     """Which of FATES each neuron has, from its cosines (neuron, cluster) at both ends."""
     everyone = np.arange(len(end))

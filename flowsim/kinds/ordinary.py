@@ -21,8 +21,8 @@ from .inits import Shape
 from .losses import Loss
 from .network import Handed, Network
 from .networks import NetworkSection
+from .registries import OBSERVABLES
 from .samples import Samples
-from .sorts import OBSERVABLES
 from .streams import stream
 
 #: What results call other things than observables and trained arrays.

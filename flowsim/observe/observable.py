@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import UsageError
-from ..kinds import sorts
+from ..kinds import registries
 from ..kinds.registry import Registry
 from ..problem import Problem
 from .instant import Instant, Setting
@@ -43,7 +43,7 @@ class Observable:
 
 
 #: name -> Observable
-OBSERVABLES: Registry[Observable] = sorts.OBSERVABLES
+OBSERVABLES: Registry[Observable] = registries.OBSERVABLES
 
 
 def observable(

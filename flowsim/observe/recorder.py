@@ -15,7 +15,7 @@ from ..kinds.stop import Watched
 from ..scenario import Scenario
 from ..solve import Passed, Snapshot
 from ..solve.schedule import Schedule
-from .handed import handed
+from .custom import handed
 from .instant import Instant, Setting
 from .observable import OBSERVABLES, SIZES, Observable
 from .quantiles import QUANTILES, quantiles

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import UsageError
-from ..evaluate.ends import START, ends
+from ..evaluate.stage_ends import START, ends
 from ..kinds.convolutional import COLOUR, GREY, square
 from ..kinds.data import DATA
 from ..results.layout import leaf_names, snapshot_index

@@ -16,7 +16,7 @@ import xarray as xr
 from ..arrays import Floats
 from ..errors import UsageError
 from ..evaluate.case import Case, Result, tree_of
-from ..evaluate.neurons import FATES, neurons
+from ..evaluate.neurons import fates
 from ..evaluate.phases import moment
 from ..evaluate.verdicts import rows
 from ..kinds.losses import LOSSES
@@ -149,7 +149,7 @@ class Run:
 
     @cached_property
     def fates(self) -> dict[str, list[int]]:
-        """See :func:`fates`; of an ensemble, none."""
+        """See :func:`flowsim.evaluate.neurons.fates`; of an ensemble, none."""
         return {} if self.is_ensemble else fates(self.source.trajectory)
 
     @property
@@ -179,16 +179,6 @@ def _opened(result: Result, place: int, short: bool, seed: int | None, stack: Ex
         stack.callback(tree.close)
         return Run.of(Path(name).name if short else name, tree, seed)
     return Run.of(f"result_{place}.nc", tree, seed)
-
-
-def fates(trajectory: xr.Dataset) -> dict[str, list[int]]:
-    """Which of :data:`flowsim.evaluate.neurons.FATES` -> the neurons of a run that have it; none where the file does not
-    tell."""
-    try:
-        told = neurons(trajectory.isel(time=[0, -1]))["fate"]
-    except UsageError:
-        return {}
-    return {fate: [*map(int, told.index[told == fate])] for fate in FATES if (told == fate).any()}
 
 
 def number(value: float) -> str:

@@ -18,7 +18,7 @@ from ..threads import one_blas_thread
 from .given import with_given
 from .held_out import held_out
 from .initial import draw
-from .room import check_room
+from .memory import check_room
 from .weights import Weights
 
 

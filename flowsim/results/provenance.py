@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kinds import used
+from ..kinds import plugins_used
 from ..scenario import Scenario
 from ..solve import Plan
 from ..solve.status import Status
@@ -48,7 +48,7 @@ def scenario_attributes(scenario: Scenario) -> dict[str, str]:
     """The canonical text of what was run, its checksum, the source with its comments where that says the same, and the
     plugins whose kinds it names."""
     text, source = scenario.to_toml(), scenario.source_text
-    told = {"scenario": text, "scenario_sha256": scenario.sha256, **used.written(scenario.to_dict())}
+    told = {"scenario": text, "scenario_sha256": scenario.sha256, **plugins_used.written(scenario.to_dict())}
     return told | ({"scenario_source": source} if source not in ("", text) else {})
 
 

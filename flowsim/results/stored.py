@@ -10,7 +10,7 @@ import xarray as xr
 
 from ..arrays import Floats
 from ..errors import ScenarioError, UsageError
-from ..kinds.used import missing
+from ..kinds.plugins_used import missing
 from ..scenario import Scenario
 from ..scenario.arrays import SECTIONS
 from ..scenario.load import reread

@@ -11,15 +11,15 @@ from typing import Any
 import xarray as xr
 
 from ..errors import UsageError
-from ..kinds import used
+from ..kinds import plugins_used
 from ..problem import Problem
 from ..results.layout import data, init
 from ..results.stored import scenario_of
 from ..scenario import Scenario, referenced_files, toml
 from ..solve import Integrator, Snapshot
+from ..solve.advance import Course
 from ..solve.compiling import Clock
-from ..solve.course import Course
-from ..solve.rest import Rest
+from ..solve.equilibrium import Rest
 from ..solve.schedule import Schedule
 from ..solve.status import Status
 from .drive import Run
@@ -145,7 +145,7 @@ def check_same(tree: xr.DataTree, scenario: Scenario, problem: Problem, output: 
         made_by = scenario_of(tree)
     except UsageError as error:
         raise UsageError(f"{output}: {error}") from None
-    if others := used.different(tree.attrs, scenario.to_dict()):
+    if others := plugins_used.different(tree.attrs, scenario.to_dict()):
         raise UsageError(
             f"{output}: was begun with another plugin: {others}; resume with the file that it was begun with"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..gate import disk_limit, duration, limit, raised, size
 from ..problem import Problem, Reduced
-from ..problem.work import Part, Work
+from ..problem.operations import Part, Work
 from ..scenario import Scenario
 from ..scenario.flow import Flow, Stage
 
@@ -34,7 +34,7 @@ def evaluate_times(scenario: Scenario, work: Work) -> list[Part]:
     if not scenario.evaluate.anything:
         return []
     # attacks, papers and optimisers, which other runs do without
-    from ..evaluate.times import times as of_evaluate
+    from ..evaluate.durations import times as of_evaluate
 
     return [*of_evaluate(scenario, work)]
 

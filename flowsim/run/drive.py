@@ -9,9 +9,9 @@ from typing import Protocol
 from ..arrays import Booleans
 from ..scenario import Scenario
 from ..solve import Passed, Report
+from ..solve.advance import Course
 from ..solve.compiling import Clock
-from ..solve.course import Course
-from ..solve.rest import Rest
+from ..solve.equilibrium import Rest
 from ..solve.status import Status, judge
 
 

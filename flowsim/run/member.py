@@ -17,10 +17,10 @@ from ..results import layout
 from ..results.gathered import Outcome
 from ..scenario import Scenario
 from ..solve import Integrator, Report, Snapshot, going_on, make
+from ..solve.advance import Course
 from ..solve.compiling import Clock
-from ..solve.course import Course
+from ..solve.equilibrium import Rest
 from ..solve.integrator import COUNTS
-from ..solve.rest import Rest
 from ..solve.schedule import Schedule
 from ..solve.status import Status
 from . import checkpoint

@@ -28,10 +28,10 @@ class Prepared:
         also: tuple[str, ...] = ()
         if scenario.evaluate.anything:
             # attacks, papers and optimisers, which other runs do without
-            from ..evaluate import asked
+            from ..evaluate import requested
 
-            asked.check(member, self.problem)
-            also = asked.followed(scenario)
+            requested.check(member, self.problem)
+            also = requested.followed(scenario)
         kkt.check(scenario, self.problem)
         self.reduced: Reduced = reduce(
             self.problem,

@@ -100,7 +100,7 @@ def _evaluated(
 
     This may take longer than the flow. Whatever ends it early, the file has the groups so far and can be resumed.
     """
-    from ..evaluate.asked import evaluations, wanted
+    from ..evaluate.requested import evaluations, wanted
 
     def say(what: str) -> None:
         if tell is not None:

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..kinds.names import NameOf
+from ..kinds.registries import CLAIMS
 from ..kinds.section import Broken, Count, NonNegative, Positive, Section, as_tuple, refuse
-from ..kinds.sorts import CLAIMS
 
 Name = Annotated[str, NameOf(CLAIMS)]
 

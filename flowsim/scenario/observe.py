@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..kinds.names import NameOf
+from ..kinds.registries import OBSERVABLES
 from ..kinds.section import Broken, Count, NonNegative, Section, as_tuple, refuse
-from ..kinds.sorts import OBSERVABLES
 
 Name = Annotated[str, NameOf(OBSERVABLES)]
 

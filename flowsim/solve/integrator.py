@@ -24,7 +24,7 @@ class Report:
     evaluated, events: changes of gates, both for fields with jumps. log10_time: where the loss clock runs. clock: the
     reading by which the schedule goes where that is not the time. unseparated: the loss will fall no further although a
     sample is on the wrong side. loss_clock_from: the time from which the loss clock has run, where it does. resting: what
-    :class:`flowsim.solve.rest.Rest` has found, in words, or ""."""
+    :class:`flowsim.solve.equilibrium.Rest` has found, in words, or ""."""
 
     time: float
     step_size: float

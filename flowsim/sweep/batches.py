@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ..errors import FlowsimError
 from ..kinds.plugins import files
-from ..problem.work import Work
+from ..problem.operations import Work
 from ..run.cost import COPIES, data_bytes, times
 from ..run.prepare import Prepared
 from ..scenario import Scenario, read

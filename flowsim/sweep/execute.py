@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..signals import endings
 from ..threads import cores
 from .batches import Batch
-from .flight import KILLED, Landed, Record, fly
+from .worker import KILLED, Landed, Record, fly
 
 #: Wall seconds between two looks at Ctrl-C, at the scheduler and at the clock.
 POLL_SECONDS = 0.1
@@ -40,7 +40,7 @@ ONE_CORE = {
 #: Of Dask on this machine. Its workers import flowsim as they start. Its profiler and clocks would take processor time from
 #: points, as would what it tells the C library: to give memory back to the system at once, so that each array is new pages.
 OF_DASK = {
-    "distributed.worker.preload": ["flowsim.sweep.flight"],
+    "distributed.worker.preload": ["flowsim.sweep.worker"],
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.nanny.pre-spawn-environ": {},

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import Issue, ScenarioError, UsageError
-from ..kinds.used import used
+from ..kinds.plugins_used import used
 from ..scenario import Scenario, referenced_files
 from ..scenario.changes import LEADS_NOWHERE, changed, remove
 from ..scenario.explain import explain

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ..durable import held
 from ..errors import NotWritten, UsageError
-from ..kinds.used import listed, used
+from ..kinds.plugins_used import listed, used
 from ..results.damage import reading
 from ..run import Warn
 from ..run.cost import check_disk
@@ -23,9 +23,9 @@ from .batches import Estimate, batches, estimate
 from .collect import collect, is_current
 from .cost import check_memory, check_time
 from .execute import INTERRUPTED, Team, cluster, execute
-from .flight import Landed
 from .plan import Plan, Point, plan
 from .store import DATASET, Store, lines
+from .worker import Landed
 
 
 class Watch(Protocol):

@@ -22,9 +22,9 @@ from ..durable import remove_left_overs, written_aside, written_elsewhere
 from ..errors import NotWritten, UsageError
 from ..gate import obstacle
 from ..results.points import MANIFEST, RUNS, damage, entries, is_named, name_of
-from .flight import Landed, Record
 from .plan import Plan, Point
 from .scalars import Cells
+from .worker import Landed, Record
 
 SCENARIO, DATASET = "sweep.toml", "sweep.nc"
 

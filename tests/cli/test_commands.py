@@ -13,7 +13,7 @@ import flowsim as package
 from flowsim import machine
 from flowsim.cli import COMMANDS, terminal
 from flowsim.markup import visible
-from flowsim.run import warming
+from flowsim.run import compile_ahead
 from flowsim.scenario.schema import schema
 from flowsim.scenario.shipped import shipped, title
 from flowsim.solve.numba.kernel import Kernel
@@ -258,7 +258,7 @@ def test_once_a_kernel_is_there_check_says_so(flowsim):
 
 
 def test_warm_compiles_what_is_not_there(flowsim, monkeypatch, tmp_path):
-    monkeypatch.setattr(warming, "USUAL", {"descend smooth": {}})
+    monkeypatch.setattr(compile_ahead, "USUAL", {"descend smooth": {}})
     assert flowsim("warm").code == 0
     answer = flowsim("warm", "--json")
     assert json.loads(answer.out) == {"folder": str(machine.folder()), "seconds": {"descend smooth": 0.0}}

@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 from flowsim import durable
-from flowsim.evaluate import asked
+from flowsim.evaluate import requested
 
 FULL = Path("/dev/full")
 EVALUATE = ("--set", 'evaluate={claims=["min_vidal_2025.assumption_2"], distance={to="ideal"}}')
@@ -85,7 +85,7 @@ def test_an_evaluation_that_was_cut_short_goes_on(flowsim, monkeypatch, how):
 
     assert flowsim("run", "a.toml", *EVALUATE, "-o", "whole.nc").code == 0
     with monkeypatch.context() as patch:
-        patch.setitem(asked.EVALUATIONS, "distance", end)
+        patch.setitem(requested.EVALUATIONS, "distance", end)
         if how == "killed":
             with pytest.raises(Killed):
                 flowsim("run", "a.toml", *EVALUATE)
@@ -97,7 +97,7 @@ def test_an_evaluation_that_was_cut_short_goes_on(flowsim, monkeypatch, how):
         assert left.attrs["status"] == {"killed": "evaluating", "interrupted": "interrupted"}[how]
         assert ("claims" in left, "distance" in left) == (True, False)
     flown: list[int] = []
-    monkeypatch.setitem(asked.EVALUATIONS, "claims", lambda *_: flown.append(1))
+    monkeypatch.setitem(requested.EVALUATIONS, "claims", lambda *_: flown.append(1))
     assert flowsim("show", "a.nc").code == 0
     assert flowsim("run", "a.toml", *EVALUATE, "--resume").code == 0
     assert_same("a.nc", "whole.nc")

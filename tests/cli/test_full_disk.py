@@ -39,7 +39,7 @@ def small_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_run_and_its_checkpoints(flowsim, small_disk, monkeypatch):
-    monkeypatch.setattr("flowsim.solve.course.MOST_ATTEMPTS", 4)  # a checkpoint after so many steps
+    monkeypatch.setattr("flowsim.solve.advance.MOST_ATTEMPTS", 4)  # a checkpoint after so many steps
     answer = flowsim("run", "a.toml", *LARGE, "-o", "disk/a.nc", "--checkpoint-every", "0")
     assert answer.code == 5
     went_on, ended = answer.err.splitlines()[-2:]

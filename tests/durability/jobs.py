@@ -15,7 +15,7 @@ import xarray as xr
 
 import flowsim
 from flowsim.cli import main as command
-from flowsim.evaluate.asked import wanted
+from flowsim.evaluate.requested import wanted
 from flowsim.results import open_point
 from flowsim.sweep.collect import request
 from flowsim.sweep.plan import plan
@@ -181,13 +181,13 @@ class Warm(Job):
 
     writes = False
     KERNEL = "descend smooth"
-    COMPILE = f"from flowsim.run.warming import warm; warm(['{KERNEL}'], lambda *_: None)"
+    COMPILE = f"from flowsim.run.compile_ahead import warm; warm(['{KERNEL}'], lambda *_: None)"
     IS_THERE = (
-        "from flowsim.run import outlook, prepare, warming;"
-        f"parts = outlook.integrators(prepare.Prepared(warming.tiny('{KERNEL}')));"
+        "from flowsim.run import compile_ahead, estimate, prepare;"
+        f"parts = estimate.integrators(prepare.Prepared(compile_ahead.tiny('{KERNEL}')));"
         "raise SystemExit(any(part.to_compile() for part in parts))"
     )
-    USE = f"import flowsim, sys; from flowsim.run.warming import tiny; flowsim.run(tiny('{KERNEL}'), sys.argv[1])"
+    USE = f"import flowsim, sys; from flowsim.run.compile_ahead import tiny; flowsim.run(tiny('{KERNEL}'), sys.argv[1])"
 
     def __init__(self, place: Path):
         super().__init__(place, "cache")

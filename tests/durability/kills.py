@@ -21,7 +21,7 @@ import psutil
 from jobs import Job, Run, Shown, Sweep, Warm
 
 from flowsim import durable
-from flowsim.solve import course
+from flowsim.solve import advance
 
 FLOW = {"until": {"time": 60.0}}
 EVALUATE = {
@@ -96,14 +96,14 @@ def is_of(process: psutil.Process, group: int) -> bool:
 
 def killed_after(seconds: float) -> None:
     """Kill this process then: no handler of Python's comes in between. Until then it may write often."""
-    course.MOST_ATTEMPTS = FEW
+    advance.MOST_ATTEMPTS = FEW
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
 
 
 def killed_in_a_write(number: int, seconds: float) -> None:
     """Kill this process so long after its write of this number has begun."""
-    course.MOST_ATTEMPTS = FEW
+    advance.MOST_ATTEMPTS = FEW
     writes, ask_for = iter(range(number + 1)), durable._ask_for
 
     def counted(file: Path, room: int) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import flowsim
 from flowsim.sweep.batches import Estimate, batches
-from flowsim.sweep.flight import fly
 from flowsim.sweep.plan import plan
 from flowsim.sweep.store import Store
+from flowsim.sweep.worker import fly
 
 BASE = """\
 title = "a small mixture"

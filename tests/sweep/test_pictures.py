@@ -14,7 +14,7 @@ from support.sweeps import BASE, GRID
 
 import flowsim
 from flowsim.cli import main
-from flowsim.cli.glance import Sheet
+from flowsim.cli.sparklines import Sheet
 from flowsim.cli.sweep_page import summary, text
 from flowsim.evaluate.scaling import scaling
 from flowsim.present.sweeps import KINDS, numbers, plot, write_report

@@ -166,7 +166,7 @@ def troubled(batch):
     """As usual, but the point of seed 3 kills its worker, and a worker gets no more than another GiB."""
     import resource
 
-    from flowsim.sweep.flight import fly
+    from flowsim.sweep.worker import fly
 
     if any(flight.values["seed"] == 3 for flight in batch.flights):
         os.kill(os.getpid(), signal.SIGKILL)

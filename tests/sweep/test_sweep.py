@@ -84,7 +84,7 @@ def test_what_was_evaluated_is_in_the_dataset(swept):
 
 
 def test_other_groups_are_taken_whatever_they_are(monkeypatch, swept):
-    from flowsim.sweep import flight
+    from flowsim.sweep import worker
 
     def with_groups(scenario, **options):
         tree = flowsim.run(scenario, **options)
@@ -97,7 +97,7 @@ def test_other_groups_are_taken_whatever_they_are(monkeypatch, swept):
         tree["distance"] = xr.DataTree(xr.Dataset({"distance": 2.0 * scenario.seed}))
         return tree
 
-    monkeypatch.setattr(flight, "run", with_groups)
+    monkeypatch.setattr(worker, "run", with_groups)
     monkeypatch.setattr("flowsim.sweep.batches._can_be_ensemble", lambda values: False)
     dataset = flowsim.open_sweep(swept("[sweep.grid]\nseed = [0, 1]").folder)
     assert dataset["distance"].values.tolist() == [0.0, 2.0]
@@ -169,7 +169,7 @@ def test_a_point_that_diverges_is_recorded_and_the_others_finish(swept):
 
 
 def test_a_point_that_raises_or_has_no_memory_is_recorded_and_others_of_its_family_finish(swept, monkeypatch):
-    from flowsim.sweep import flight
+    from flowsim.sweep import worker
 
     def trouble(scenario, **options):
         if 1 in scenario.seeds:
@@ -178,7 +178,7 @@ def test_a_point_that_raises_or_has_no_memory_is_recorded_and_others_of_its_fami
             raise MemoryError
         return flowsim.run(scenario, **options)
 
-    monkeypatch.setattr(flight, "run", trouble)
+    monkeypatch.setattr(worker, "run", trouble)
     table = "[sweep.grid]\nseed = { from = 0, to = 31, count = 32 }"
     result = swept(table, data__samples=8)
     assert result.done == 30
@@ -189,15 +189,15 @@ def test_a_point_that_raises_or_has_no_memory_is_recorded_and_others_of_its_fami
 
 
 def test_what_failed_runs_again_and_what_is_done_does_not(swept, monkeypatch):
-    from flowsim.sweep import flight
+    from flowsim.sweep import worker
 
-    usual = flight.run
+    usual = worker.run
     monkeypatch.setattr(
-        flight, "run", lambda scenario, **options: usual(scenario, **options) if scenario.seed else 1 / 0
+        worker, "run", lambda scenario, **options: usual(scenario, **options) if scenario.seed else 1 / 0
     )
     first = swept("[sweep.grid]\nseed = [0, 1]")
     assert list(first.failed) == ["seed = 0"]
-    monkeypatch.setattr(flight, "run", usual)
+    monkeypatch.setattr(worker, "run", usual)
     again = swept("[sweep.grid]\nseed = [0, 1]", resume=True)
     assert (again.exit_code, again.ran, again.failed) == (0, 1, {})
     found = [line.record.status for line in lines(again.folder)]

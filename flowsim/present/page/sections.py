@@ -12,8 +12,8 @@ import numpy as np
 from ...evaluate.neurons import FATES
 from ...evaluate.phases import moment
 from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
-from ...kinds.used import ATTRIBUTE as PLUGINS
-from ...kinds.used import lines as plugin_lines
+from ...kinds.plugins_used import ATTRIBUTE as PLUGINS
+from ...kinds.plugins_used import lines as plugin_lines
 from ...markup import escape, facts, table
 from ..run import Phase, Run, number
 from ..summary import what_ran

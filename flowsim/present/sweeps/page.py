@@ -13,7 +13,7 @@ import xarray as xr
 
 from ...durable import claimed, write_text
 from ...errors import UsageError
-from ...kinds.used import lines as plugin_lines
+from ...kinds.plugins_used import lines as plugin_lines
 from ...markup import escape, facts, folded, table
 from .draw import plot
 from .table import axes_of, failed, keys, numbers, range_of

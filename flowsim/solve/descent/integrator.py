@@ -19,9 +19,9 @@ from ..numba.rows import Rows
 from ..numba.tableau import TABLEAUS
 from ..plan import Plan
 from ..snapshot import Snapshot
+from .batches import Supply
 from .layout import Method, Pieces, room_for
 from .stepper import kernel
-from .supply import Supply
 
 #: What a carry is saved as.
 KEPT = ("y", "ahead", "clock", "counts")

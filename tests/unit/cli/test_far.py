@@ -6,8 +6,8 @@ import json
 from io import StringIO
 
 import flowsim
-from flowsim.cli.glance import Sheet
 from flowsim.cli.page import summary, text
+from flowsim.cli.sparklines import Sheet
 
 FAR = """
 [data]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.descent import descended, group, keeping
 
 import flowsim
-from flowsim.cli.glance import Sheet
 from flowsim.cli.page import text
+from flowsim.cli.sparklines import Sheet
 from flowsim.kinds.clusters import frame
 from flowsim.observe import Setting
 from flowsim.observe.kinds.xor import GOOD_RUN_C0

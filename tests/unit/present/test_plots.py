@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 import flowsim
-from flowsim.cli.glance import Sheet
 from flowsim.cli.page import text
+from flowsim.cli.sparklines import Sheet
 from flowsim.evaluate.spans import spans
 from flowsim.present.kinds import KINDS, obstacles, plot
 from flowsim.present.plots import cosines, phase_portrait, variable

@@ -9,7 +9,7 @@ import xarray as xr
 from support.checkpoints import at_every_chance
 
 import flowsim
-from flowsim.solve import course
+from flowsim.solve import advance
 
 
 class Killed(Exception):
@@ -29,7 +29,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
         if standing.report.time > 8:
             at_every_chance(monkeypatch)
 
-    monkeypatch.setattr(course, "MOST_ATTEMPTS", 1)
+    monkeypatch.setattr(advance, "MOST_ATTEMPTS", 1)
     with pytest.raises(Killed):
         flowsim.run(scenario, output, progress=kill)
     monkeypatch.undo()
@@ -47,7 +47,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(small, tmp_path, monkeypa
 
 def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
     at_every_chance(monkeypatch)
-    monkeypatch.setattr(course, "MOST_ATTEMPTS", 1)
+    monkeypatch.setattr(advance, "MOST_ATTEMPTS", 1)
     output, reached = tmp_path / "run.nc", []
 
     def look(standing):

@@ -9,9 +9,9 @@ import pytest
 
 import flowsim
 from flowsim.cli import main
-from flowsim.evaluate.asked import EVALUATIONS
-from flowsim.evaluate.times import TIMES
-from flowsim.problem.work import Work
+from flowsim.evaluate.durations import TIMES
+from flowsim.evaluate.requested import EVALUATIONS
+from flowsim.problem.operations import Work
 from flowsim.run.cost import evaluate_times, flow_times
 from flowsim.run.prepare import Prepared
 

@@ -12,8 +12,8 @@ from support.walk import Walk
 import flowsim
 from flowsim.run.drive import Run, drive
 from flowsim.solve import Passed
+from flowsim.solve.advance import Course
 from flowsim.solve.compiling import Clock
-from flowsim.solve.course import Course
 from flowsim.solve.schedule import Schedule
 from flowsim.solve.status import Status
 

@@ -251,7 +251,7 @@ def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(key
 
     whole = run("whole.nc")
     at_every_chance(monkeypatch)
-    monkeypatch.setattr("flowsim.solve.course.MOST_ATTEMPTS", 2)
+    monkeypatch.setattr("flowsim.solve.advance.MOST_ATTEMPTS", 2)
     with pytest.raises(Killed):
         run("cut.nc", progress=killing)
     with flowsim.open(tmp_path / "cut.nc") as cut:

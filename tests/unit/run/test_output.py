@@ -12,7 +12,7 @@ import flowsim
 from flowsim.errors import NotWritten
 from flowsim.run import output
 from flowsim.run.output import EARLY, SHARE, Output
-from flowsim.solve import course
+from flowsim.solve import advance
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning_once_and_is_tried_agai
         write(tree, file)
 
     monkeypatch.setattr(output, "write", refused)
-    monkeypatch.setattr(course, "MOST_ATTEMPTS", 1)
+    monkeypatch.setattr(advance, "MOST_ATTEMPTS", 1)
     scenario = small(flow__until={"time": 1.0})
     tree = flowsim.run(scenario, tmp_path / "run.nc", checkpoint_every=0.0, warn=told.append)
     assert len(tries) > 3

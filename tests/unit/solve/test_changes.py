@@ -13,8 +13,8 @@ import flowsim
 from flowsim.errors import ScenarioError
 from flowsim.kinds.augmentation import Augmentation
 from flowsim.kinds.trees import in_float64
-from flowsim.problem.work import BESIDE
-from flowsim.run.outlook import integrators, outlook
+from flowsim.problem.operations import BESIDE
+from flowsim.run.estimate import integrators, outlook
 from flowsim.run.prepare import Prepared
 from flowsim.solve.optax.attacker import Attacker
 from flowsim.solve.optax.changes import Changes, copies

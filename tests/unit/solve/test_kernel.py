@@ -15,9 +15,9 @@ from support.reduced import reduced
 
 import flowsim
 from flowsim import machine
-from flowsim.run.outlook import integrators, outlook
+from flowsim.run.compile_ahead import RARE, USUAL, tiny
+from flowsim.run.estimate import integrators, outlook
 from flowsim.run.prepare import Prepared
-from flowsim.run.warming import RARE, USUAL, tiny
 from flowsim.scenario.shipped import shipped
 from flowsim.solve import compiling
 

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.made import ensemble, made, without
 
-from flowsim.cli.glance import LEVELS, Sheet, over_time, sparkline, timeline
 from flowsim.cli.page import summary, text
+from flowsim.cli.sparklines import LEVELS, Sheet, over_time, sparkline, timeline
 from flowsim.present.summary import completed
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=50).map(np.array)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sweeps import BASE, GRID
 
-from flowsim.cli import live, main
+from flowsim.cli import main, sweep_table
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -55,7 +55,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
 
 
 def two_looks(*clock: Callable[[], float]) -> None:
-    with live.SweepTable(False, *clock) as table:
+    with sweep_table.SweepTable(False, *clock) as table:
         table.begin("http://127.0.0.1:8787/status")
         table.show(3, 1, 2, 10)
         table.show(5, 1, 2, 10)
@@ -75,7 +75,7 @@ def test_on_a_terminal_the_table_counts_points_and_estimates_what_is_left(on_ter
 
 
 def test_at_the_end_every_line_of_the_table_is_erased(on_terminal, monkeypatch):
-    monkeypatch.setattr(live, "EVERY", 0.0)
+    monkeypatch.setattr(sweep_table, "EVERY", 0.0)
     said = on_terminal(two_looks)
     assert said.rpartition("status")[2].count(GONE) >= 4
     assert CONTROL.sub("", said.rpartition("status")[2]).strip() == ""
@@ -111,7 +111,7 @@ def test_all_points_are_done_failed_running_or_waiting_and_what_is_left_goes_to_
     done, failed, running, more, seconds
 ):
     points = done + failed + running + more
-    now = live.Standing(done, failed, running, points, seconds, done + failed)
+    now = sweep_table.Standing(done, failed, running, points, seconds, done + failed)
     assert now.done + now.failed + now.running + now.waiting == points
     if done + failed == 0:
         assert now.left is None
@@ -121,7 +121,7 @@ def test_all_points_are_done_failed_running_or_waiting_and_what_is_left_goes_to_
 
 @given(st.integers(0, 10**6))
 def test_a_duration_says_its_seconds(seconds):
-    parts = [int(part) for part in live.duration(seconds).split(":")]
+    parts = [int(part) for part in sweep_table.duration(seconds).split(":")]
     assert sum(part * 60**place for place, part in enumerate(reversed(parts))) == seconds
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..problem.work import Part, Work
+from ..problem.operations import Part, Work
 from ..scenario import Scenario
 from ..scenario.evaluate import Robustness
 from . import sphere
-from .asked import wanted
 from .claim import CLAIMS, selected
 from .density import SHOWN
 from .evidence import TEST_SAMPLES
 from .placements import STEPS as STEPS_OF_LASSO
+from .requested import wanted
 from .robustness import IDEALS, bounds, certified, exact
 from .robustness.attacks import ATTACKS, STRONG
 from .robustness.attacks.minimal import RAYS, STEPS, WALKS

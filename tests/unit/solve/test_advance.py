@@ -11,7 +11,7 @@ import pytest
 from flowsim.observe import NUMERICS
 from flowsim.run.prepare import Prepared
 from flowsim.solve import Integrator, Passed, Report, Snapshot, make
-from flowsim.solve.course import Course
+from flowsim.solve.advance import Course
 from flowsim.solve.integrator import COUNTS, Flying
 from flowsim.solve.schedule import Schedule
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..problem.work import Part, Work
+from ..problem.operations import Part, Work
 from ..solve import Integrator, make
 from ..threads import blas_threads, cores
 from .cost import evaluate_times, evaluations, flow_times

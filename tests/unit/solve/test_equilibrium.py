@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flowsim.problem import build, reduce
-from flowsim.solve import Snapshot, rest
-from flowsim.solve.rest import Rest
+from flowsim.solve import Snapshot, equilibrium
+from flowsim.solve.equilibrium import Rest
 
 
 def at(time: float, turned: float = 0.0) -> Snapshot:
@@ -61,7 +61,7 @@ def test_a_saved_one_goes_on_as_it_would_have():
     other.restore(one.saved())
     for watcher in (one, other):
         watcher.note(at(450.0, 0.3), -1.0, by_loss=False)
-        assert watcher.settled == rest.AT_REST
+        assert watcher.settled == equilibrium.AT_REST
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_the_angle_to_a_goal_has_to_fall(small):
     assert worst == pytest.approx(np.arccos(cosines.min()) - np.arccos(0.99))
     for time in (1e4, 1e5, 1e9, 1e15):
         watcher.note(Snapshot(time, *(start._rows()[1:5])), -1.0, by_loss=True)
-    assert watcher.settled == rest.TURNED
+    assert watcher.settled == equilibrium.TURNED

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import flowsim
-from flowsim.evaluate import asked
+from flowsim.evaluate import requested
 from flowsim.scenario.evaluate import Evaluate
 
 #: Between them they ask for everything.
@@ -59,11 +59,11 @@ snapshots = "ends"
 features = { units = 1, starts = 1, steps = 2, samples = 5 }
 density = { radius = 0.5, samples = 2, penalties = [0.5] }
 """
-ASKED = {text: asked.wanted(flowsim.loads(text)) for text in (NEURONS, IMAGES)}
+ASKED = {text: requested.wanted(flowsim.loads(text)) for text in (NEURONS, IMAGES)}
 
 
 def test_every_key_of_evaluate_has_its_evaluation():
-    assert list(asked.EVALUATIONS) == sorted(Evaluate.model_fields) == sorted(ASKED[NEURONS] + ASKED[IMAGES])
+    assert list(requested.EVALUATIONS) == sorted(Evaluate.model_fields) == sorted(ASKED[NEURONS] + ASKED[IMAGES])
 
 
 @pytest.mark.parametrize(("text", "names"), ASKED.items(), ids=["neurons", "images"])
@@ -82,17 +82,17 @@ def test_what_ends_an_evaluation_leaves_the_trajectory_and_all_that_was_evaluate
     def end(*_: object) -> xr.Dataset:
         raise error
 
-    monkeypatch.setitem(asked.EVALUATIONS, name, end)
+    monkeypatch.setitem(requested.EVALUATIONS, name, end)
     with pytest.raises(error):
         flowsim.run(flowsim.loads(NEURONS), tmp_path / "a.nc")
     before = ASKED[NEURONS][: ASKED[NEURONS].index(name)]
     with flowsim.open(tmp_path / "a.nc") as left:
         assert left.attrs["status"] == left["numerics"].attrs["status"] == "evaluating"
         assert left["loss"].values[-1] <= 0.01
-        assert [group for group in asked.EVALUATIONS if group in left] == before
+        assert [group for group in requested.EVALUATIONS if group in left] == before
 
 
 def test_a_run_that_does_not_reach_its_end_is_not_evaluated(tmp_path):
     tree = flowsim.run(flowsim.loads(NEURONS, overrides={"flow.until.steps": 1}), tmp_path / "a.nc")
     assert tree["numerics"].attrs["exit_code"] == 3
-    assert not set(asked.EVALUATIONS) & set(tree.children)
+    assert not set(requested.EVALUATIONS) & set(tree.children)

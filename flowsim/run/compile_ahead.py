@@ -14,7 +14,7 @@ from typing import Any
 from ..scenario import Scenario, loads
 from ..solve.compiling import spent
 from ..threads import cores
-from .outlook import integrators
+from .estimate import integrators
 from .prepare import Prepared
 
 #: The smallest problem. The tables below say what makes it need each kernel.
