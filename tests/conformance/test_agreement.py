@@ -12,10 +12,10 @@ from flowsim.scenario.shipped import find, shipped
 from flowsim.solve.plan import SOLVERS
 
 SMALLER = {
-    "data.samples": 300,
     "data.dimension": 100,
     "model.width": 30,
     "observe.times": 21,
+    "observe.variables": "default",
     "observe.snapshots": "all",
     "evaluate": {},
 }
@@ -34,8 +34,10 @@ SMOOTH = [name for name in shipped() if not name.startswith("sweeps/") and on_bo
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_the_engines_agree_at_every_kept_instant(name, rtol):
+    clusters = flowsim.load(find(name)).data.clusters
+    smaller = {**SMALLER, "data.samples": 300 // clusters * clusters, "flow.rtol": rtol}
     first, second = (
-        flowsim.run(flowsim.load(find(name), {**SMALLER, "flow.rtol": rtol, "flow.engine": engine})).dataset
+        flowsim.run(flowsim.load(find(name), {**smaller, "flow.engine": engine})).dataset
         for engine in SOLVERS
     )
     np.testing.assert_array_equal(first["time"], second["time"])

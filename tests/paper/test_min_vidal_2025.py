@@ -38,7 +38,7 @@ def test_the_shipped_scenarios_are_the_paper_s_setting():
         assert (data.centers, data.radius, data.noise.total) == ("orthonormal", 1.0, 0.1)
         assert (scenario.model.activation, scenario.model.degree, scenario.loss.kind) == ("prelu", 3, "square")
         assert (scenario.init.shape, scenario.init.scale, scenario.init.balanced) == (shape, 1e-7, True)
-        assert (scenario.flow.method, scenario.flow.step, scenario.flow.reduce) == ("gradient_descent", 0.2, None)
+        assert (scenario.flow.method, scenario.flow.step) == ("gradient_descent", 0.2)
         flow = flowsim.load(find(f"min_vidal_2025/{name}_flow"))
         assert flow.flow.until.time == pytest.approx(0.2 * scenario.flow.iterations)
         same = {"title", "flow", "observe"}
@@ -76,13 +76,15 @@ def test_the_loss_converges_to_what_the_noise_leaves(figures):
         assert np.isfinite(run.flow.phases["instant"].sel(phase="convergence"))
 
 
-def along(name: str, points: tuple[int, ...], **changes: object) -> np.ndarray:
-    """(points, 3): alpha, distance to F^(p) and loss at the end, at some of the points of a shipped sweep"""
+def along(name: str, points: tuple[int, ...], ends: tuple[float, ...] = (), **changes: object) -> np.ndarray:
+    """(points, 3): alpha, distance to F^(p) and loss at the end, at some of the points of a shipped sweep. ends: of the
+    runs, where they are not those of the sweep"""
     file = find(f"min_vidal_2025/{name}")
     swept = tomllib.loads(file.read_text(encoding="utf-8"))["sweep"]["zip"]
     rows = []
-    for point in points:
+    for place, point in enumerate(points):
         overrides = {key: values[point] for key, values in swept.items()}
+        overrides |= {"flow.until.time": ends[place]} if ends else {}
         also = {"evaluate.claims": [], "observe.times": 5, **changes}
         run = flowsim.run(flowsim.load(file, overrides | also))
         distance = run["distance"]["unscaled_distance"]
@@ -97,7 +99,8 @@ def slopes(rows: np.ndarray) -> np.ndarray:
 
 
 def test_theorem_1_distance_is_of_order_alpha_squared_and_loss_of_order_alpha_to_the_fourth():
-    distance, loss = slopes(along("theorem1", (1, 2, 3)))
+    # soon after t*: later the distance grows again, at such sizes by more than a constant
+    distance, loss = slopes(along("theorem1", (1, 2, 3), ends=(53.1, 64.4, 78.2)))
     assert distance == pytest.approx(2, abs=0.3)
     assert loss == pytest.approx(4, abs=0.5)
 

@@ -47,7 +47,8 @@ def reduced(name: str) -> flowsim.Scenario:
 
 def _data(raw: dict[str, Any]) -> dict[str, Any]:
     data, model = raw["data"], raw.get("model", {})
-    clusters = data.get("positive", 1) + data.get("negative", 1)
+    named = [data.get(sign, 1) for sign in ("positive", "negative")]
+    clusters = sum(len(one) if isinstance(one, list) else one for one in named)
     found: dict[str, Any] = {}
     if data.get("kind") != "points":
         # a part that is held out must leave some of every class
@@ -60,7 +61,8 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     if "width" in model:
         # of sparse coding, some quantities are there only where there are as many neurons as features
         least = found.get("data.dimension", 0) if data.get("kind") == "sparse_coding" else clusters
-        found["model.width"] = min(model["width"], max(NEURONS, least))
+        # a network with fine labels for a part has an output more for each of the two classes
+        found["model.width"] = min(model["width"], max(NEURONS, least) + 2 * ("fine" in data))
     if isinstance(raw.get("observe", {}).get("snapshots"), int):
         found["observe.snapshots"] = 3
     return found | _of_images(data, model)

@@ -126,7 +126,7 @@ def repeated(problem: flowsim.Problem, copies: int) -> flowsim.Problem:
     samples = problem.samples
     samples = replace(
         samples,
-        inputs=np.tile(samples.inputs, (copies, 1)),
+        stored=np.tile(samples.inputs, (copies, 1)),
         targets=np.tile(samples.targets, copies),
         sample_cluster=np.tile(samples.sample_cluster, copies),
     )

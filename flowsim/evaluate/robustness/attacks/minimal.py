@@ -21,6 +21,8 @@ WALKS, STEPS = 4, 40
 SHORTEST = 1e-3
 #: The gradient is taken a little before the boundary: behind it, a network may be 0 where none of its neurons is active.
 BEFORE = 1 - 1e-4
+#: Where the tangent plane is further away than this, a network is flat.
+FLAT = 1e300
 
 
 def attack(target: Target, radii: Floats, options: Options) -> Found:
@@ -63,10 +65,11 @@ def walk(target: Target, found: Found, rows: Integers, move: Floats, size: Float
             break
         part, here = target[rows[going]], BEFORE * best[going]
         margin, gradient = part.margin_and_gradient(here)
-        dual = np.maximum(part.norm.dual(gradient), np.finfo(float).tiny)
-        # the smallest move whose linearised margin is 0
-        needed = (np.einsum("nd,nd->n", gradient, here) - margin) / dual
-        tangent = needed[:, None] * part.norm.steepest(gradient)
+        dual, rise = part.norm.dual(gradient), np.einsum("nd,nd->n", gradient, here) - margin
+        slanted = np.abs(rise) < dual * FLAT
+        needed = np.divide(rise, dual, out=np.zeros_like(dual), where=slanted)
+        # the smallest move whose linearised margin is 0; none where the network is flat
+        tangent = np.where(slanted[:, None], needed[:, None] * part.norm.steepest(gradient), here)
         tried = here + share[going, None] * (tangent - here)
         # reach a little further, to be on the other side again, but stay smaller than what is known
         reach = 0.999 * length[going] / np.maximum(part.norm.size(tried), np.finfo(float).tiny)
