@@ -127,9 +127,7 @@ class Roads:
             xr.testing.assert_identical(flowsim.robustness(case, asked), flowsim.robustness(until, asked))
 
     def evaluate(self, case: flowsim.Case) -> dict[str, xr.Dataset]:
-        run = case.trajectory
-        kept = "snapshot" in run.dims and ("log_norm" in run or "direction" not in run)
-        attacked = kept and not case.problem.loss.vectors
+        attacked = "snapshot" in case.trajectory.dims and not case.problem.loss.vectors
         cheap = CHEAP if attacked else OF_TRAJECTORY
         groups = flowsim.evaluate(case, self.written or cheap).children.items()
         return {
