@@ -12,7 +12,7 @@ from ..relu import relu_network
 def feature_averaging(centers: Floats, cluster_label: Integers, bias: tuple[float, float] = (0.0, 0.0)) -> TwoLayer:
     """f_FA = |J+| ReLU<mean of mu_j over J+, x> - |J-| ReLU<mean of mu_j over J-, x> (Definition 4.1).
 
-    bias: b_+ and b_- (Appendix D.1).
+    bias: of the neurons of J+ and of J- (Appendix D.1).
     """
     sums = np.array([centers[cluster_label == sign].sum(axis=0) for sign in (1, -1)])
     return relu_network(sums, np.array(bias), np.array([1.0, -1.0]))
