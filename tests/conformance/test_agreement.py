@@ -37,8 +37,7 @@ def test_the_engines_agree_at_every_kept_instant(name, rtol):
     clusters = flowsim.load(find(name)).data.clusters
     smaller = {**SMALLER, "data.samples": 300 // clusters * clusters, "flow.rtol": rtol}
     first, second = (
-        flowsim.run(flowsim.load(find(name), {**smaller, "flow.engine": engine})).dataset
-        for engine in SOLVERS
+        flowsim.run(flowsim.load(find(name), {**smaller, "flow.engine": engine})).dataset for engine in SOLVERS
     )
     np.testing.assert_array_equal(first["time"], second["time"])
     assert angles(first, second).max() < 20 * rtol
