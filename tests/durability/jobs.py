@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ snapshots = 5
 OWN = {"wall_time", "compile_time", "created_at", "seconds", "cpu_seconds"}
 
 
-class Job:
+class Job(ABC):
     """Something that ends in one file, or folder, of a place of its own."""
 
     #: Whether it writes by what the tool can listen to.
@@ -58,9 +59,9 @@ class Job:
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
 
+    @abstractmethod
     def go_on(self) -> int:
         """Do what is left; the exit code."""
-        raise NotImplementedError
 
     def complete(self) -> bool:
         return self.output.exists()
