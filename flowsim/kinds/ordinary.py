@@ -65,7 +65,6 @@ class TreeSection(NetworkSection):
     are neurons. Where the network is homogeneous, the kind says its `output_degree`, too.
     """
 
-    ordinary: ClassVar[bool] = True
     output_weight: ClassVar[None] = None
     UNITS: ClassVar[str | Mapping[str, str]] = "rows"
     NEURONS: ClassVar[str | None] = None

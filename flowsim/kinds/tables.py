@@ -61,12 +61,14 @@ def table_error(scenario: Drawing, wrong: Sequence[tuple[str, str]]) -> Scenario
 def labels_only(scenario: Drawing, supervision: Supervision) -> bool:
     """Whether y has to hold labels +1/-1 rather than any targets."""
     loss = scenario.loss
-    return supervision == "cluster" or not (loss.of_any_target or (loss.formulas.classes and scenario.model.ordinary))
+    return supervision == "cluster" or not (
+        loss.of_any_target or (loss.formulas.classes and not scenario.model.two_layers)
+    )
 
 
 def vectors_too(scenario: Drawing) -> bool:
     """Whether targets may be vectors."""
-    return scenario.loss.of_any_target and scenario.model.ordinary
+    return scenario.loss.of_any_target and not scenario.model.two_layers
 
 
 def of_arrays(arrays: Arrays, supervision: Supervision) -> Samples:

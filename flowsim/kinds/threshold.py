@@ -34,6 +34,11 @@ class Threshold:
         return np.where(np.asarray(time) <= self.switch, self.smoothing, self.late_smoothing) * self.at(time)
 
     @property
+    def constant(self) -> bool:
+        """Whether one function of the input has it at all times."""
+        return not (self.growth or self.sampled or self.switch < inf)
+
+    @property
     def smooth(self) -> bool:
         """Whether there is noise at all times"""
         return self.smoothing > 0 and (self.late_smoothing > 0 or self.switch == inf)

@@ -39,7 +39,7 @@ class Problem:
     trained_output: bool  # true also where there are layers above the first
     square_decay: float = 0.0  # of the regulariser square_decay |w|^2/2 + cubic_decay |w|^3/3
     cubic_decay: float = 0.0
-    network: Network | None = None  # an ordinary one; of two layers of neurons None
+    network: Network | None = None  # of two layers of neurons None
 
     def __repr__(self) -> str:
         samples, features = self.samples.stored.shape
@@ -223,7 +223,7 @@ def build(
         samples = replace(samples, test=test)
     check_room(scenario, samples)
     model, loss = scenario.model, scenario.loss.formulas
-    handed = model.network(scenario, samples) if model.ordinary else None
+    handed = model.network(scenario, samples) if not model.two_layers else None
     if samples.targets.ndim == 2:
         loss = loss.of_vectors()
     if handed is not None:

@@ -183,7 +183,7 @@ class Members:
 
 def _threads(first: Prepared) -> int:
     """How many members may run at once. JAX has threads of its own."""
-    return 1 if first.plan.engine == "diffrax" or not first.problem.compiled else cores()
+    return 1 if first.plan.engine == "diffrax" or first.plan.by_optax else cores()
 
 
 def _together(seeds: Sequence[int], outcomes: Sequence[Outcome], cut: str) -> Status:

@@ -16,7 +16,7 @@ Below1 = Annotated[float, Field(ge=0, lt=1)]
 
 #: A time that is this much of a step beyond an iteration is at that iteration.
 AT_ITERATION = 1e-6
-#: Methods that know iterations and no time between them; of these, those of ordinary networks alone.
+#: Methods that know iterations and no time between them; of these, those that go by single entries.
 DESCENTS = ("gradient_descent", "sgd", "adam", "adamw")
 ADAM = ("adam", "adamw")
 #: The keys that belong to the flow alone, with the values that ask for nothing.
@@ -27,7 +27,7 @@ OF_THE_FLOW = {
     "clock": "auto",
     "rtol": None,
 }
-#: The keys that belong to the optimisers of ordinary networks.
+#: The keys that belong to optimisers.
 OF_OPTIMIZERS = ("momentum", "nesterov", "weight_decay", "label_noise", "schedule", "betas", "epsilon")
 
 
@@ -129,12 +129,12 @@ class Flow(Section):
     method: Literal["gradient_flow", "gradient_descent", "sgd", "adam", "adamw"] = Field(
         "gradient_flow",
         description="d theta/dt = -grad L(theta); or theta <- theta - step grad L(theta), with the gradient over all "
-        "samples or over batches of them; or an optimiser of ordinary networks, over either",
+        "samples or over batches of them; or an optimiser, over either",
     )
     step: Positive | None = Field(None, description="step size of descent; its time is step x iteration")
     batch: Count | None = Field(None, description="samples that an iteration of sgd, adam or adamw sees")
     momentum: Below1 | None = Field(
-        None, description="of gradient_descent and sgd of ordinary networks: part of the last update that is kept"
+        None, description="of gradient_descent and sgd: part of the last update that is kept"
     )
     nesterov: bool | None = Field(None, description="whether momentum is Nesterov's")
     betas: Annotated[tuple[Below1, Below1], as_tuple] | None = Field(
@@ -147,13 +147,13 @@ class Flow(Section):
     )
     weight_decay: NonNegative | None = Field(
         None,
-        description="of descent of ordinary networks: times the weights, added to the gradient; with adamw, to the update",
+        description="of descent: times the weights, added to the gradient; with adamw, to the update",
     )
-    schedule: Schedule | None = Field(None, description="of descent of ordinary networks: how the step changes")
+    schedule: Schedule | None = Field(None, description="of descent: how the step changes")
     label_noise: NonNegative | None = Field(
         None,
-        description="of descent of ordinary networks with the square loss: every gradient sees its targets plus or minus "
-        "this, with signs drawn anew",
+        description="of descent with the square loss: every gradient sees its targets plus or minus this, with signs drawn "
+        "anew",
     )
     fresh: bool = Field(
         False,
@@ -189,8 +189,8 @@ class Flow(Section):
     rates: dict[str, NonNegative] | None = Field(
         None,
         description="name of a trained array -> its learning rate, which multiplies its velocity or its steps: 0 freezes "
-        "it, and arrays that are not named have 1; * in a name stands for any letters; of networks that are functions of a "
-        "tree of arrays",
+        "it, and arrays that are not named have 1; * in a name stands for any letters; those of two layers of neurons are "
+        "hidden and output",
     )
     reduce: bool = Field(
         True, description="integrate in the span of the data where that is smaller; the answer is the same"
@@ -242,7 +242,7 @@ class Flow(Section):
         if self.fresh:
             yield Broken("fresh", 'only with method = "sgd"', ("method",))
         for key in self.of_optimizers:
-            yield Broken(key, "only for descent of ordinary networks", ("method",))
+            yield Broken(key, "only for descent", ("method",))
 
     def _broken_descent(self) -> Iterator[Broken]:
         descent = f'method = "{self.method}"'
@@ -282,8 +282,13 @@ class Flow(Section):
 
     @property
     def of_optimizers(self) -> set[str]:
-        """The keys that only optimisers of ordinary networks know, as far as they are given."""
+        """The keys that only optimisers know, as far as they are given."""
         return {key for key in OF_OPTIMIZERS if getattr(self, key) is not None}
+
+    @property
+    def optimized(self) -> bool:
+        """Whether an optimiser makes more of gradients than a step along them."""
+        return self.descends and bool(self.method in ADAM or self.of_optimizers or self.rates is not None)
 
     @property
     def last_iteration(self) -> int | None:

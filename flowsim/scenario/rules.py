@@ -12,7 +12,7 @@ from ..kinds.losses import LOSSES
 from ..kinds.section import Broken
 from ..kinds.stop import STOPS, Watched
 from .evaluate import OF_OUTPUTS
-from .flow import ADAM, Stage
+from .flow import ADAM, Flow, Stage
 
 if TYPE_CHECKING:
     from ..kinds.networks import NetworkSection
@@ -97,15 +97,24 @@ def _broken_instants(scenario: Scenario) -> Iterator[Broken]:
 
 
 def _broken_rates(scenario: Scenario) -> Iterator[Broken]:
+    """What flows of two layers of neurons cannot have where arrays have rates of their own."""
     for key, flow in scenario.flows():
-        if flow.rates is not None and not scenario.model.ordinary:
-            only = "only for networks that are functions of a tree of arrays"
-            yield Broken(f"{key}.rates", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",))
+        if flow.rates is None or not scenario.model.two_layers or flow.descends:
+            continue
+        yield from _broken_general(key, flow, "not with flow.rates", (f"{key}.rates",))
+        if isinstance(flow, Stage) and flow.attack is not None:
+            yield Broken(f"{key}.rates", "not in a flow with an attacker; use descent", (f"{key}.attack",))
+        if scenario.loss.regularizer.used:
+            yield Broken(
+                f"{key}.rates", "not in a flow of a loss with a regularizer; use descent", ("loss.regularizer",)
+            )
+        if scenario.model.common_threshold is not None:
+            yield Broken(f"{key}.rates", f'not in a flow of model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
 def _broken_changes(scenario: Scenario) -> Iterator[Broken]:
     """Samples change at random in descent of networks that see them as they are, and not in coordinates of their span."""
-    whole = scenario.model.ordinary and not scenario.model.has_neurons
+    whole = not scenario.model.has_neurons
     for key, flow in scenario.flows():
         asked = ["data.augment"] if scenario.data.augmented else []
         if isinstance(flow, Stage):
@@ -124,8 +133,8 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
     if scenario.stage and scenario.stage[0].redraw:
         yield Broken("stage[0].redraw", "the first stage begins with what [init] draws", ())
     for index, stage in enumerate(scenario.stage[1:], start=1):
-        if stage.redraw and (scenario.model.has_neurons or not scenario.model.ordinary):
-            only = "only for networks that are functions of a tree of arrays and have no neurons"
+        if stage.redraw and scenario.model.has_neurons:
+            only = "only for networks without a first layer of neurons"
             yield Broken(
                 f"stage[{index}].redraw", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",)
             )
@@ -142,7 +151,7 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(f"{key}.fresh", "not with data.fine: what is drawn anew is told its cluster", ("data.fine",))
         if attack is not None and not flow.descends and flow.engine == "diffrax":
             yield Broken(f"{key}.engine", '"diffrax" knows no attacks; use "numba"', (f"{key}.attack",))
-        if attack is not None and scenario.model.ordinary and not flow.descends:
+        if attack is not None and not scenario.model.two_layers and not flow.descends:
             only = f'with model.kind = "{scenario.model.kind}" only for method = "gradient_descent" or "sgd"'
             yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
 
@@ -169,7 +178,7 @@ def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Brok
 
 def _broken_regularizer(scenario: Scenario) -> Iterator[Broken]:
     model = scenario.model
-    if scenario.loss.regularizer.used and model.ordinary:
+    if scenario.loss.regularizer.used and not model.two_layers:
         yield Broken("loss.regularizer", f'not for model.kind = "{scenario.model.kind}"', ("model.kind",))
 
 
@@ -179,13 +188,13 @@ def _broken_supervision(scenario: Scenario) -> Iterator[Broken]:
         of_classes = _or(name for name, loss in LOSSES.items() if loss.of_classes)
         wrong = f'"{scenario.loss.kind}" is not for data.supervision = "cluster"; use {of_classes}'
         yield Broken("loss.kind", wrong, ("data.supervision",))
-    if classes and not by_cluster and not scenario.model.ordinary:
+    if classes and not by_cluster and scenario.model.two_layers:
         yield Broken("loss.kind", f'"{scenario.loss.kind}" is for data.supervision = "cluster"', ("data.supervision",))
     if scenario.data.real_targets and not classes and not scenario.loss.of_any_target:
         free = _or(name for name, loss in LOSSES.items() if loss.of_any_target)
         wrong = f'"{scenario.loss.kind}" is for labels +1/-1, and data.kind = "{scenario.data.kind}" has real targets'
         yield Broken("loss.kind", f"{wrong}; use {free}", ("data.kind",))
-    if scenario.data.target_entries > 1 and not scenario.model.ordinary:
+    if scenario.data.target_entries > 1 and scenario.model.two_layers:
         several = f"has one output, and targets have {scenario.data.target_entries} entries"
         yield Broken("model.kind", f'"{scenario.model.kind}" {several}', ("data", "model"))
     if classes and isinstance(scenario.init, Shape) and scenario.init.by_sign:
@@ -208,7 +217,7 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
     for key in ("balanced", "ratio", "signs"):
         if key in init.model_fields_set:
             yield Broken(f"init.{key}", f"{given}, whose neurons have no output weights of their own", reads)
-    if init.around_centers and (scenario.model.ordinary or not hasattr(scenario.model, "width")):
+    if init.around_centers and not (scenario.model.two_layers and hasattr(scenario.model, "width")):
         others = _or(
             name for name, start in INITS.items() if start.drawn and not (start.around_centers or start.of_products)
         )
@@ -223,25 +232,25 @@ def _broken_by_kind(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(f"evaluate.{key}", f"{given}: only for two-layer networks", reads)
     if scenario.model.common_threshold is not None:
         yield from _broken_threshold(scenario, scenario.model.common_threshold)
-    if scenario.model.ordinary:
+    if not scenario.model.two_layers:
         yield from _broken_function(scenario, scenario.model, given)
     elif scenario.loss.formulas.classes:
         yield Broken("loss.kind", f'"{scenario.loss.kind}" is {given}, which has one output', reads)
 
 
 def _broken_optimizers(scenario: Scenario) -> Iterator[Broken]:
-    """Which networks know which descent."""
-    ordinary, reads = scenario.model.ordinary, ("model.kind",)
+    """Which networks and losses know which descent."""
+    threshold = scenario.model.common_threshold
     for key, flow in scenario.flows():
-        if ordinary:
-            if flow.label_noise and not scenario.loss.of_any_target:
-                only = f'not with loss.kind = "{scenario.loss.kind}", whose targets are labels'
-                yield Broken(f"{key}.label_noise", only, ("loss.kind",))
-            continue
-        only = "only for networks that are functions, as flowsim.flow takes them"
-        if flow.method in ADAM:
-            yield Broken(f"{key}.method", f'"{flow.method}" is {only}', reads)
-        yield from (Broken(f"{key}.{name}", only, reads) for name in sorted(flow.of_optimizers) if flow.descends)
+        if flow.label_noise and not scenario.loss.of_any_target:
+            only = f'not with loss.kind = "{scenario.loss.kind}", whose targets are labels'
+            yield Broken(f"{key}.label_noise", only, ("loss.kind",))
+        if flow.optimized and threshold is not None and not threshold.constant:
+            given = "not where the threshold moves or its noise is drawn"
+            asked = [f"{key}.{name}" for name in sorted(flow.of_optimizers)]
+            asked += [f"{key}.method"] if flow.method in ADAM else []
+            asked += [f"{key}.rates"] if flow.rates is not None else []
+            yield from (Broken(one, given, ("model",)) for one in asked)
 
 
 def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> Iterator[Broken]:
@@ -249,16 +258,7 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
     reads = ("model.kind",)
     yield from _broken_size(scenario, model)
     for key, flow in scenario.flows():
-        asked = {
-            "solver": ("kvaerno5", "tsit5, dopri5 or dopri8"),
-            "coordinates": ("polar", '"cartesian"'),
-            "engine": ("numba", '"diffrax"'),
-        }
-        yield from (
-            Broken(f"{key}.{name}", f'"{bad}" is {given}; use {instead}', reads)
-            for name, (bad, instead) in asked.items()
-            if getattr(flow, name) == bad
-        )
+        yield from _broken_general(key, flow, given, reads)
         goals = (name for name in flow.until.goals if STOPS[name].of_neurons)
         none = (
             f"{given}, whose neurons have no target clusters" if model.has_neurons else f"{given}, which has no neurons"
@@ -268,6 +268,20 @@ def _broken_function(scenario: Scenario, model: NetworkSection, given: str) -> I
             yield Broken(f"{key}.clock", '"loss" needs a homogeneous network of a known degree', ("model",))
     if scenario.evaluate.limit:
         yield Broken("evaluate.limit", given, reads)
+
+
+def _broken_general(key: str, flow: Flow, given: str, reads: tuple[str, ...]) -> Iterator[Broken]:
+    """What is for the fast road of two layers of neurons alone. given: what it is not for, in words."""
+    asked = {
+        "solver": ("kvaerno5", "tsit5, dopri5 or dopri8"),
+        "coordinates": ("polar", '"cartesian"'),
+        "engine": ("numba", '"diffrax"'),
+    }
+    yield from (
+        Broken(f"{key}.{name}", f'"{bad}" is {given}; use {instead}', reads)
+        for name, (bad, instead) in asked.items()
+        if getattr(flow, name) == bad
+    )
 
 
 def _broken_size(scenario: Scenario, model: NetworkSection) -> Iterator[Broken]:

@@ -16,7 +16,7 @@ def make(scenario: Scenario, reduced: Reduced, plan: Plan) -> Integrator:
         from .numba.integrator import NumbaIntegrator
 
         return NumbaIntegrator(scenario, reduced, plan)
-    if plan.engine == "descent" and not reduced.problem.compiled:
+    if plan.by_optax:
         from .optax.integrator import OptaxDescent
 
         return OptaxDescent(scenario, reduced, plan)

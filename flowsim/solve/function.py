@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from ..arrays import Floats
 from ..kinds.activations import Activation
 from ..kinds.in_jax import response
 from ..kinds.network import Leaf, Network, Neurons
-from ..problem import Problem
+from ..problem import Problem, Reduced
+from .snapshot import Snapshot
 
 
 def network_of(problem: Problem, time: float = 0.0) -> Network:
@@ -28,6 +31,22 @@ def network_of(problem: Problem, time: float = 0.0) -> Network:
     neurons, features = problem.hidden_direction.shape
     function = TwoLayers(problem.activation.at(time), problem.outputs, fixed)
     return _of_two_layers(function, neurons, features, problem.bias)
+
+
+def first_arrays(reduced: Reduced, network: Network) -> tuple[Floats, ...]:
+    """The trained arrays of `network_of` at time 0, in the reduced coordinates."""
+    problem, first = reduced.problem, Snapshot.first(reduced)
+    if problem.two_layers and problem.trained_output:
+        first = replace(first, leaves=(problem.output,))
+    return first.arrays(network)
+
+
+def with_outputs(found: Snapshot, fixed: Floats) -> Snapshot:
+    """Of two layers of neurons, what `Snapshot.of_arrays` makes of their arrays, with output weights v_j as other
+    snapshots have them. fixed (m,): these where they are not trained."""
+    (output,) = found.leaves or (fixed,)
+    with np.errstate(divide="ignore"):
+        return replace(found, output_sign=np.sign(output), output_log=np.log(np.abs(output)), leaves=())
 
 
 @lru_cache(maxsize=64)

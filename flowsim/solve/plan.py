@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -47,7 +47,8 @@ class Plan:
     """engine, solver, coordinates: never "auto". reasons: one sentence for each choice. warnings: what to be wary of.
     follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
     GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
-    time and iterations at which the flow begins, where others came before it."""
+    time and iterations at which the flow begins, where others came before it. by_optax: whether descent is by optax's
+    iterations, rather than compiled ones."""
 
     engine: str
     solver: str
@@ -59,6 +60,7 @@ class Plan:
     reading: str = "time"
     origin: float = 0.0
     iterations: int = 0
+    by_optax: bool = False
 
     def __repr__(self) -> str:
         told = (*self.reasons, *(f"warning: {warning}" for warning in self.warnings))
@@ -71,11 +73,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     _check_arrays(scenario, problem)
     if flow.descends:
         return _descent(scenario, reduced)
-    coordinates, why_coordinates = (
-        _coordinates(problem)
-        if problem.two_layers
-        else ("cartesian", "only neurons with an output weight each have a polar form")
-    )
+    coordinates, why_coordinates = _coordinates(problem, flow.rates)
     if flow.coordinates != "auto":
         coordinates, why_coordinates = flow.coordinates, AS_ASKED
     engine, why_engine = _engine(scenario, reduced)
@@ -105,13 +103,16 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
 
 def _check_arrays(scenario: Scenario, problem: Problem) -> None:
     """Raise ScenarioError where a learning rate, or a new draw, is of an array that is not there, or nothing would move."""
-    flow, network = scenario.flow, problem.network
-    if network is None:
-        return
+    flow = scenario.flow
     rates, redraw = flow.rates or {}, flow.redraw if isinstance(flow, Stage) else ()
     named = {f"flow.rates.{name}": name for name in rates} | {
         f"flow.redraw[{index}]": name for index, name in enumerate(redraw)
     }
+    if not named:
+        return
+    from .function import network_of  # with JAX, which the fast road does without
+
+    network = network_of(problem)
     unknown = {key: name for key, name in named.items() if not any(network.fits(leaf, name) for leaf in network.leaves)}
     if unknown:
         names = [leaf.name for leaf in network.leaves]
@@ -134,7 +135,7 @@ def _clock(scenario: Scenario) -> tuple[str, str]:
     flow, model = scenario.flow, scenario.model
     if flow.clock != "auto":
         return flow.clock, AS_ASKED
-    if model.ordinary and model.output_degree is None:
+    if not model.two_layers and model.output_degree is None:
         return "time", "the one for networks that are not known to be homogeneous"
     if isinstance(flow, Stage):
         return "time", "the one for stages"
@@ -161,8 +162,9 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
     if _underflows(problem):
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
-    if not problem.compiled and flow.precision == "mixed":
-        raise scenario.error(("flow.precision", 'descent without a compiled kernel computes in "float64"'))
+    by_optax = flow.optimized or not problem.compiled
+    if by_optax and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", f'{OPTAX} iterations compute in "float64"'))
     if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
         raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
@@ -175,11 +177,12 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         solver=flow.method,
         coordinates="cartesian",
         reasons=(
-            f"engine descent: {'compiled' if problem.compiled else OPTAX} iterations; time is step x iteration{products}",
+            f"engine descent: {OPTAX if by_optax else 'compiled'} iterations; time is step x iteration{products}",
             f"solver {flow.method}: {length} iterations of step {flow.step:g}, each over {seen}",
             "coordinates cartesian: descent moves the weights themselves",
         ),
         warnings=(),
+        by_optax=by_optax,
     )
 
 
@@ -188,6 +191,8 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
     flow, activation = scenario.flow, reduced.problem.activation
     if reduced.problem.network is not None:
         return "diffrax", "the one with networks that are functions of JAX"
+    if flow.rates is not None:
+        return "diffrax", "the one with rates"
     if reduced.problem.uncompiled:
         return "diffrax", f"there is no compiled kernel for {reduced.problem.uncompiled}"
     if scenario.model.common_threshold is not None:
@@ -231,7 +236,11 @@ def _installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
-def _coordinates(problem: Problem) -> tuple[str, str]:
+def _coordinates(problem: Problem, rates: Mapping[str, float] | None) -> tuple[str, str]:
+    if not problem.two_layers:
+        return "cartesian", "only neurons with an output weight each have a polar form"
+    if rates is not None:
+        return "cartesian", "rates are those of the arrays themselves"
     if not problem.trained_output:
         return "cartesian", "with fixed output weights a neuron may pass through zero"
     weights = problem.weights

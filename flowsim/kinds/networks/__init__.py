@@ -24,10 +24,13 @@ ORDER = ("two_layer", "mlp", "linear", "symmetric_relu", "ntk_features", "dense"
 class NetworkSection(Section):
     """What a network says of itself. A kind adds `kind`, its keys, and what it is capable of.
 
-    own_outputs: whether each neuron has an output weight of its own, trained or as the scenario says; neurons can then be
-    shared out among several outputs. ordinary: whether it is a function of a tree of arrays; `network` then gives it.
-    has_neurons: whether there is a first layer of neurons, whose rows see the inputs. reducible: whether inputs are seen
-    by these rows alone, and by their products with them. layered: whether there are matrices of layers above.
+    two_layers: whether the output is a sum over neurons, each a function of its own weights times an output weight. Such a
+    network gives the `formulas` of its neurons, which make it a function of two arrays and open the fast road: polar
+    coordinates, compiled kernels, sliding. All others give that function themselves, as `network`. own_outputs: whether
+    each neuron has an output weight of its own, trained or as the scenario says; neurons can then be shared out among
+    several outputs. has_neurons: whether there is a first layer of neurons, whose rows see the inputs. reducible: whether
+    inputs are seen by these rows alone, and by their products with them. layered: whether there are matrices of layers
+    above.
     takes_weights: whether it may start from weights that [init] takes from outside.
     is_product: whether it is a product of matrices times x; starts that are for such products then move them. factors: how
     many trained arrays are multiplied with each other, where products of small ones may underflow.
@@ -35,8 +38,8 @@ class NetworkSection(Section):
 
     TAG: ClassVar[str] = "kind"
     SORT: ClassVar[str] = "network"
+    two_layers: ClassVar[bool] = False
     own_outputs: ClassVar[bool] = False
-    ordinary: ClassVar[bool] = False
     has_neurons: ClassVar[bool] = True
     reducible: ClassVar[bool] = True
     layered: ClassVar[bool] = False
@@ -75,12 +78,12 @@ class NetworkSection(Section):
 
     @property
     def output_degree(self) -> float | None:
-        """Of an ordinary network, L of f(c params) = c^L f(params); None where it is not known to be homogeneous."""
+        """Where there are no two layers, L of f(c params) = c^L f(params); None where it is not known to be homogeneous."""
         return None
 
     def network(self, scenario: Drawing, samples: Samples) -> Handed:
-        """Of an ordinary network: what it computes, and from where it starts."""
-        raise UsageError(f'a network of kind "{self.kind}" is no function of a tree of arrays')
+        """Where there are no two layers: what it computes, and from where it starts."""
+        raise UsageError(f'a network of kind "{self.kind}" does not say what it computes')
 
     def again(self, apply: Callable[..., Any] | None, params: Any, arrays: Mapping[str, Any]) -> Network:
         """Of a result of a network that no text can say all of: the same network, from the function and a tree that are

@@ -17,7 +17,6 @@ from . import NETWORKS, NetworkSection
 class Function(NetworkSection):
     """A function of Python, f(x) = apply(params, x), as :func:`flowsim.flow` takes it; no text can say all of it."""
 
-    ordinary: ClassVar[bool] = True
     has_neurons: ClassVar[bool] = False
     reducible: ClassVar[bool] = False
 

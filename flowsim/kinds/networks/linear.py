@@ -16,7 +16,8 @@ class Linear(NetworkSection):
 
     kind: Literal["linear"]
     bias: bool = Field(False, description="a trained bias: f(x) = <w, x> + b")
-    # what it is as a two-layer network: one linear neuron and the output weight 1, which is not trained
+    # one linear neuron and the output weight 1, which is not trained
+    two_layers: ClassVar[bool] = True
     activation: ClassVar[str] = "linear"
     neurons: ClassVar[int] = 1
     output: ClassVar[str] = "fixed"

@@ -46,7 +46,8 @@ class SymmetricRelu(NetworkSection):
         description="the expectation over the noise, in closed form; or, in descent, new noise for every sample and "
         "neuron at every iteration",
     )
-    # what it is as a two-layer network
+    # what is behind the neurons
+    two_layers: ClassVar[bool] = True
     activation: ClassVar[str] = "symmetric_relu"
     bias: ClassVar[bool] = False
     output: ClassVar[str] = "fixed"
@@ -109,7 +110,7 @@ def _at(common: Threshold, time: Array) -> Activation:
         homogeneity=1,
         degree=None,
         smooth=common.smooth,
-        schedule=lambda later: _at(common, later),
+        schedule=None if common.constant else lambda later: _at(common, later),
         kernel=SYMMETRIC,
         parameters=(common, *np.ravel(threshold).tolist(), *np.ravel(spread).tolist()),
     )

@@ -17,6 +17,7 @@ class TwoLayer(NetworkSection):
     """f(x) = sum_j v_j h(w_j, x); the kinds differ in h."""
 
     TAG: ClassVar[str] = "activation"
+    two_layers: ClassVar[bool] = True
     own_outputs: ClassVar[bool] = True
 
     kind: Literal["two_layer"] = "two_layer"

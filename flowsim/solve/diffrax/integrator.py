@@ -17,6 +17,7 @@ from ...kinds.trees import in_float64
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
+from ..function import network_of
 from ..goals import Goals, Watch, met_at_start, reached_goal
 from ..integrator import Report
 from ..plan import GOING_OVER, Plan
@@ -54,10 +55,10 @@ TWO_LAYERS = 2
 LEAF = "leaf_{}"
 
 
-def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float], loss_clock: bool) -> Coordinates:
-    if problem.network is not None:
-        objective = Objective(problem.loss, loss_clock, _growth(problem, loss_clock))
-        return Tree(problem.network, objective, problem.network.rates(rates))
+def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float] | None, loss_clock: bool) -> Coordinates:
+    if not problem.two_layers or rates is not None:
+        of, objective = network_of(problem), Objective(problem.loss, loss_clock, _growth(problem, loss_clock))
+        return Tree(of, objective, of.rates(rates or {}), problem.two_layers)
     network = _network(problem, loss_clock)
     if plan.coordinates == "polar":
         return Polar(network, problem.balanced, problem.trained_output)
@@ -96,7 +97,7 @@ class DiffraxIntegrator:
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
 
         def stepper(loss_clock: bool) -> Stepper:
-            coordinates = _coordinates(problem, plan, flow.rates or {}, loss_clock)
+            coordinates = _coordinates(problem, plan, flow.rates, loss_clock)
             return Stepper(
                 solver,
                 coordinates,

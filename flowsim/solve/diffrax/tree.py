@@ -1,4 +1,4 @@
-"""An ordinary network: the trained arrays of its tree as they are, each unit under error control of its own."""
+"""Any network: the trained arrays of its tree as they are, each unit under error control of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from ...kinds.losses import Loss
 from ...kinds.network import Network, unit_sizes
 from ...problem import Reduced
+from ..function import first_arrays, with_outputs
 from ..snapshot import Snapshot
-from .coordinates import Constants, State
+from .coordinates import Constants, State, row_norms
 from .field import OfLoss
 
 
@@ -29,6 +30,7 @@ class Objective(OfLoss):
 @dataclass(frozen=True)
 class Tree:
     """leaves = the trained arrays, neurons in the reduced coordinates. rates: what the velocity of each is multiplied with.
+    two_layers: whether they are those of two layers of neurons.
 
     Implements :class:`flowsim.solve.diffrax.coordinates.Coordinates`.
     """
@@ -36,12 +38,19 @@ class Tree:
     of: Network
     network: Objective
     rates: tuple[float, ...]
+    two_layers: bool
 
     def start(self, reduced: Reduced) -> State:
-        return _state(tuple(map(jnp.asarray, Snapshot.first(reduced).arrays(self.of))))
+        return _state(tuple(map(jnp.asarray, first_arrays(reduced, self.of))))
 
     def unit(self, state: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
-        return state.hidden, jnp.zeros(0), jnp.zeros(0)
+        rows, others = self.of.apart(_arrays(state))
+        if rows is None or not self.two_layers:
+            return state.hidden, jnp.zeros(0), jnp.zeros(0)
+        (output,) = others or (_fixed(constants),)
+        norm = row_norms(rows)
+        scale = jnp.where(norm > 0, norm, 1.0)
+        return rows / scale[:, None], jnp.log(scale), output / scale
 
     def outputs(self, state: State, constants: Constants) -> jax.Array:
         return self._outputs(_arrays(state), constants.data.inputs)
@@ -110,7 +119,8 @@ class Tree:
         return state
 
     def snapshot(self, time: float, state: State, constants: Constants) -> Snapshot:
-        return Snapshot.of_arrays(time, self.of, tuple(map(np.asarray, _arrays(state))))
+        found = Snapshot.of_arrays(time, self.of, tuple(map(np.asarray, _arrays(state))))
+        return with_outputs(found, np.asarray(_fixed(constants))) if self.two_layers else found
 
 
 def _state(arrays: tuple[jax.Array, ...]) -> State:
@@ -120,6 +130,11 @@ def _state(arrays: tuple[jax.Array, ...]) -> State:
 def _arrays(state: State) -> tuple[jax.Array, ...]:
     assert state.leaves is not None
     return state.leaves
+
+
+def _fixed(constants: Constants) -> jax.Array:
+    """(m,): the output weights of two layers at time 0"""
+    return constants.output_sign * jnp.exp(constants.output_log)
 
 
 def _parts(count: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from ...problem import Reduced, fresh
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
 from ..descent.layout import Method
-from ..function import network_of
+from ..function import first_arrays, network_of, with_outputs
 from ..goals import Goals, reached_goal
 from ..integrator import Report
 from ..plan import Plan
@@ -247,10 +247,7 @@ class OptaxDescent:
             jnp.asarray(reduced.feature_coordinates),
             Keys.of(scenario),
         )
-        first = Snapshot.first(reduced)
-        if problem.two_layers and problem.trained_output:
-            first = replace(first, leaves=(problem.output,))
-        self._start = tuple(map(jnp.asarray, first.arrays(network)))
+        self._start = tuple(map(jnp.asarray, first_arrays(reduced, network)))
         drawn = 8 * self._method.batch * reduced.stored.shape[1]
         self._chunk = max(min(CHUNK, SAMPLE_BYTES // max(drawn, 1)), 1)
         self._order: tuple[int, Integers] = -1, np.zeros(0, dtype=np.int64)
@@ -301,11 +298,7 @@ class OptaxDescent:
 
     def now(self, carry: Carry) -> Snapshot:
         found = Snapshot.of_arrays(self._time(carry), self._network, tuple(map(np.asarray, carry.arrays)))
-        if not self._problem.two_layers:
-            return found
-        (output,) = found.leaves or (self._problem.output,)
-        with np.errstate(divide="ignore"):
-            return replace(found, output_sign=np.sign(output), output_log=np.log(np.abs(output)), leaves=())
+        return with_outputs(found, self._problem.output) if self._problem.two_layers else found
 
     def save(self, carry: Carry) -> dict[str, Any]:
         return {f"carry_{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(carry))}

@@ -219,11 +219,15 @@ def test_members_of_an_ensemble_have_them_as_single_runs_do(small):
 
 
 def test_a_network_that_changes_with_time_has_no_derivatives(small):
-    model = {"kind": "symmetric_relu", "width": 5, "threshold": 0.1, "smoothing": 0.5}
+    model = {"kind": "symmetric_relu", "width": 5, "threshold": 0.1, "growth": 0.1, "cap": 1.0, "smoothing": 0.5}
     with pytest.raises(
         flowsim.ScenarioError, match=r'"sharpness" does not exist .* formulas that JAX can differentiate'
     ):
         flowsim.run(small(model=model, init={"scale": 0.1}, observe={"variables": ["sharpness"]}))
+    still = {**model, "growth": 0.0}
+    assert (
+        flowsim.run(small(model=still, init={"scale": 0.1}, observe={"variables": ["sharpness"]}))["sharpness"][0] > 0
+    )
 
 
 WRONG = """[observe]

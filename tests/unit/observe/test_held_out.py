@@ -82,7 +82,7 @@ def upward(scenario, problem, weights: dict, time: float, x: np.ndarray) -> tupl
         }[model.activation]()
         if model.activation in ("prelu", "relu_power"):  # what the power makes of an error of the projection
             reach = degree * reach**degree / (size ** (degree - 1) if model.activation == "prelu" else 1.0)
-    if model.ordinary:
+    if not model.two_layers:
         return response.sum(axis=0)[None], reach.sum(axis=0)[None]
     parts, sizes = output[:, None] * response, np.abs(output)[:, None] * reach
     of = problem.neuron_output[None, :] == np.arange(problem.outputs)[:, None]

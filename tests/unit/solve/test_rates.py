@@ -63,15 +63,13 @@ def test_without_names_the_rate_is_1():
     np.testing.assert_array_equal(first["loss"], second["loss"])
 
 
-def test_wrong_rates_are_told(small):
+def test_wrong_rates_are_told():
     with pytest.raises(flowsim.ScenarioError, match=r"flow\.rates\.b: unknown array; .*allowed: a, v"):
         flowsim.flow(smooth, START, X, Y, rates={"b": 0.0})
     with pytest.raises(flowsim.ScenarioError, match=r"flow\.rates: every array has the rate 0"):
         flowsim.flow(smooth, START, X, Y, rates={"a": 0.0, "v": 0.0})
     with pytest.raises(flowsim.ScenarioError, match=r"flow\.rates\.a: -1"):
         flowsim.flow(smooth, START, X, Y, rates={"a": -1.0})
-    with pytest.raises(flowsim.ScenarioError, match=r"flow\.rates: only for networks that are functions"):
-        small(flow__rates={"hidden": 0.0})
 
 
 def test_descent_multiplies_its_steps():
