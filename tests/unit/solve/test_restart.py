@@ -21,6 +21,8 @@ KINDS = {
     },
     "mlp": MLP,
     "mlp, sgd": {**MLP, "flow": {"method": "sgd", "step": 0.05, "batch": 7, "iterations": 600}},
+    "two layers, adam": {"flow": {"method": "adam", "step": 0.05, "iterations": 600}},
+    "two layers, rates": {"flow__rates": {"output": 0.5}, "init__scale": 0.3},
     "diffrax, loss clock": {
         "flow__engine": "diffrax",
         "flow__rtol": 1e-9,
