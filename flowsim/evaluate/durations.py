@@ -54,7 +54,7 @@ def _robustness(scenario: Scenario, work: Work) -> Iterator[Part]:
     if STRONG in asked.attacks:
         again = classifiers * (len(ATTACKS) - 1) * WALKED * (1 + SHORTENED)
         yield _attack(work, "robustness", again, samples, {f"{of}.samples": samples})
-    if asked.norm == "l2":
+    if asked.norm == "l2" and scenario.model.two_layers:
         yield _bounds(asked, work)
 
 

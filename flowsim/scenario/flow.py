@@ -181,7 +181,9 @@ class Flow(Section):
         'exponential and cross_entropy then fall to any log10_loss; "auto" changes to it once the samples are separated',
     )
     precision: Literal["float64", "mixed"] = Field(
-        "float64", description='"mixed" computes matrix products in float32 and everything else in float64'
+        "float64",
+        description='"mixed" computes matrix products, or networks that are functions, in float32 and everything else in '
+        "float64",
     )
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"

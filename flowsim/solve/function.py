@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -47,6 +47,21 @@ def with_outputs(found: Snapshot, fixed: Floats) -> Snapshot:
     (output,) = found.leaves or (fixed,)
     with np.errstate(divide="ignore"):
         return replace(found, output_sign=np.sign(output), output_log=np.log(np.abs(output)), leaves=())
+
+
+def in_type_of(inputs: jax.Array, compute: Callable[..., Any], arrays: tuple[jax.Array, ...]) -> Any:
+    """compute(arrays, inputs), computed in the type that the inputs have; results are in that of the arrays."""
+    found = compute(tuple(array.astype(inputs.dtype) for array in arrays), inputs)
+    return jax.tree.map(lambda part: part.astype(arrays[0].dtype), found)
+
+
+def scale_of(pull: jax.Array, computed: jax.Array, axes: tuple[int, ...] | None = None) -> jax.Array:
+    """What to divide a pull by, so that nothing underflows in the type of what is computed: 1 in its own. axes: over which
+    its largest entry is taken."""
+    if pull.dtype == computed.dtype:
+        return jnp.ones(())
+    largest = jnp.max(jnp.abs(pull), axis=axes, keepdims=axes is not None)
+    return jnp.where(largest > 0, largest, 1.0)
 
 
 @lru_cache(maxsize=64)

@@ -163,14 +163,15 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         small = f"neurons of norm below {SMALLEST_CARTESIAN:g} cannot be resolved by descent"
         raise scenario.error(("init.scale", f'{small}; use a larger scale, or flow.method = "gradient_flow"'))
     by_optax = flow.optimized or not problem.compiled
-    if by_optax and flow.precision == "mixed":
-        raise scenario.error(("flow.precision", f'{OPTAX} iterations compute in "float64"'))
+    if by_optax and problem.two_layers and flow.precision == "mixed":
+        raise scenario.error(("flow.precision", f'{OPTAX} iterations of neurons compute in "float64"'))
     if problem.two_layers and problem.uncompiled and scenario.model.common_threshold is not None:
         raise scenario.error(("loss.kind", f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     seen = f"{flow.batch} of {samples} samples" if flow.batch is not None else f"all {samples} samples"
     if flow.fresh:
         seen = f"{flow.batch} new samples"
-    products = ", matrix products in float32" if flow.precision == "mixed" else ""
+    narrow = "the network" if by_optax else "matrix products"
+    products = f", {narrow} in float32" if flow.precision == "mixed" else ""
     length = f"at most {round(flow.until.time / flow.step)}" if flow.until.time and flow.step else "any number of"
     return Plan(
         engine="descent",

@@ -12,7 +12,7 @@ import numpy as np
 from ...kinds.losses import Loss
 from ...kinds.network import Network, unit_sizes
 from ...problem import Reduced
-from ..function import first_arrays, with_outputs
+from ..function import first_arrays, in_type_of, scale_of, with_outputs
 from ..snapshot import Snapshot
 from .coordinates import Constants, State, row_norms
 from .field import OfLoss
@@ -57,17 +57,14 @@ class Tree:
 
     def _outputs(self, arrays: tuple[jax.Array, ...], inputs: jax.Array) -> jax.Array:
         """In float64, computed in the type that the inputs have."""
-        found = self.of.outputs(tuple(array.astype(inputs.dtype) for array in arrays), inputs)
-        return found.astype(arrays[0].dtype)
+        found: jax.Array = in_type_of(inputs, self.of.outputs, arrays)
+        return found
 
     def field(self, state: State, constants: Constants) -> State:
         data, arrays = constants.data, _arrays(state)
         outputs, pull_back = jax.vjp(lambda trained: self._outputs(trained, data.inputs), arrays)
         pull = self.network.pull(outputs, lambda: _square(arrays), data)
-        scale = jnp.ones(())
-        if data.inputs.dtype != outputs.dtype:  # nothing is to underflow in the other type
-            largest = jnp.max(jnp.abs(pull))
-            scale = jnp.where(largest > 0, largest, 1.0)
+        scale = scale_of(pull, data.inputs)
         falling = pull_back(pull / scale)[0]
         return _state(tuple(rate * scale * array for rate, array in zip(self.rates, falling, strict=True)))
 

@@ -37,6 +37,7 @@ class Attacker(NamedTuple):
     ) -> jax.Array:
         """Samples (n, r) where their loss is larger; ascent: (n, r) -> the directions in which it rises. part: of the
         radius."""
+        part = jnp.asarray(part, inputs.dtype)
 
         def step(_: int, moved: jax.Array) -> jax.Array:
             there = moved - inputs + part * self.length * self._steepest(ascent(moved))

@@ -64,8 +64,9 @@ class Changes(NamedTuple):
     def noises(self, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """(draws, n, r) for samples (n, r); (1, 1, 1) of 0 where there is no noise."""
         if not self.noise:
-            return jnp.zeros((1, 1, 1))
-        return self.noise * jax.random.normal(key, (self.draws, *inputs.shape), inputs.dtype)
+            return jnp.zeros((1, 1, 1), inputs.dtype)
+        drawn = jax.random.normal(key, (self.draws, *inputs.shape))  # the same numbers in either precision
+        return self.noise * drawn.astype(inputs.dtype)
 
 
 def copies(inputs: jax.Array, noises: jax.Array) -> jax.Array:

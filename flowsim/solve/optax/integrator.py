@@ -23,7 +23,7 @@ from ...problem import Reduced, fresh
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
 from ..descent.layout import Method
-from ..function import first_arrays, network_of, with_outputs
+from ..function import first_arrays, in_type_of, network_of, scale_of, with_outputs
 from ..goals import Goals, reached_goal
 from ..integrator import Report
 from ..plan import Plan
@@ -143,10 +143,12 @@ class Steps:
         arrays that are not trained; log of that loss)"""
         data = self._changed(arrays, data, iteration)
         outputs, pull_back, left = jax.vjp(
-            lambda found: self.network.trained_on(found, data.inputs), arrays, has_aux=True
+            partial(in_type_of, data.inputs, self.network.trained_on), arrays, has_aux=True
         )
         pull = data.weight * self.loss.derivative(outputs, data.targets, jnp)
-        ahead = self._trained(self._decayed(arrays, pull_back(pull)[0]), left)
+        scale = scale_of(pull, data.inputs)
+        gradient = tuple(scale * array for array in pull_back(pull / scale)[0])
+        ahead = self._trained(self._decayed(arrays, gradient), left)
         return ahead, self._log_of(outputs, data)
 
     def _changed(self, arrays: tuple[jax.Array, ...], data: Data, iteration: jax.Array) -> Data:
@@ -174,7 +176,7 @@ class Steps:
         targets = jnp.tile(data.targets, (*[1] * (data.targets.ndim - 1), draws))
 
         def ascent(moved: jax.Array) -> jax.Array:
-            outputs, pull_back = jax.vjp(lambda at: self.network.outputs(arrays, copies(at, noises)), moved)
+            outputs, pull_back = jax.vjp(lambda at: self._outputs(arrays, copies(at, noises)), moved)
             if self.loss.several or draws > 1:
                 pull = self.loss.derivative(outputs, targets, jnp)
             elif self.loss.tail is not None:  # its sign, which nothing underflows
@@ -184,7 +186,9 @@ class Steps:
             if draws > 1:
                 loss = self.loss.value(outputs, targets, jnp).reshape(draws, -1)
                 pull = pull * jax.nn.softmax(-loss, axis=0).ravel()
-            return data.feature * pull_back(pull)[0]
+            # of each sample for itself, whose direction alone counts
+            by_sample = pull.reshape(-1, draws, len(moved))
+            return data.feature * pull_back((by_sample / scale_of(by_sample, moved, (0, 1))).reshape(pull.shape))[0]
 
         return ascent
 
@@ -198,7 +202,11 @@ class Steps:
         return self.network.together(of_rows + decay, others)
 
     def _log_loss(self, arrays: tuple[jax.Array, ...], data: Data) -> jax.Array:
-        return self._log_of(self.network.outputs(arrays, data.inputs), data)
+        return self._log_of(self._outputs(arrays, data.inputs), data)
+
+    def _outputs(self, arrays: tuple[jax.Array, ...], inputs: jax.Array) -> jax.Array:
+        found: jax.Array = in_type_of(inputs, self.network.outputs, arrays)
+        return found
 
     def _log_of(self, outputs: jax.Array, data: Data) -> jax.Array:
         logs = self.loss.log_value(outputs, data.targets, jnp) + jnp.log(data.weight)
@@ -240,11 +248,12 @@ class OptaxDescent:
         self._steps = Steps(network, problem.loss, recipe, self._method, attacker, changes, self._goals.log_loss, looks)
         # who sees batches alone is given these as they come
         kept = slice(None) if looks or not batch else slice(1)
+        self._number = np.float32 if flow.precision == "mixed" else np.float64
         self._data = Data(
-            jnp.asarray(self._inputs[kept]),
+            jnp.asarray(self._inputs[kept], self._number),
             jnp.asarray(self._targets[..., kept]),
             jnp.asarray(reduced.sample_weight),
-            jnp.asarray(reduced.feature_coordinates),
+            jnp.asarray(reduced.feature_coordinates, self._number),
             Keys.of(scenario),
         )
         self._start = tuple(map(jnp.asarray, first_arrays(reduced, network)))
@@ -347,8 +356,9 @@ class OptaxDescent:
         if method.batch:
             of_one = self._fresh if flow.fresh else self._chosen
             drawn = [of_one(iteration) for iteration in iterations]
-            inputs, targets = (self._padded(list(part)) for part in zip(*drawn, strict=True))
-            seen = seen._replace(inputs=inputs, targets=targets)
+            inputs, targets = zip(*drawn, strict=True)
+            inputs = [part.astype(self._number, copy=False) for part in inputs]
+            seen = seen._replace(inputs=self._padded(inputs), targets=self._padded(list(targets)))
         if flow.label_noise:
             seen = seen._replace(change=self._padded([self._change(iteration) for iteration in iterations]))
         return seen

@@ -53,6 +53,17 @@ def test_a_strong_attack_takes_longer_than_each_of_those_that_it_is_made_of():
     assert seconds(robustness={**ROBUSTNESS, "attacks": ["strong"]}) > sum(taken.values())
 
 
+def test_proven_radii_take_time_where_there_are_any():
+    l2 = {"robustness": {**ROBUSTNESS, "norm": "l2"}}
+    deep = {"model": {"kind": "mlp", "widths": [4], "activation": "tanh"}}
+    of_two_layers, of_others = (
+        sum(part.seconds for part in evaluate_times(flowsim.Scenario({**BASE, **model, "evaluate": l2}), WORK))
+        for model in ({}, deep)
+    )
+    assert of_two_layers > 2 * of_others
+    assert of_others == pytest.approx(seconds(robustness=ROBUSTNESS))
+
+
 def test_iterations_of_a_batch_see_the_batch_alone():
     descent = {"method": "sgd", "step": 0.1, "iterations": 10}
     whole, some = (flowsim.Scenario({**BASE, "flow": {**descent, "batch": batch}}) for batch in (1000, 10))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import takewhile
 
 import pytest
 
@@ -15,6 +17,19 @@ from flowsim.scenario.shipped import find, shipped, title
 def test_every_shipped_scenario_loads_and_has_a_title(name):
     scenario = flowsim.load(find(name))
     assert scenario.title == title(find(name)) != ""
+
+
+def said(name):
+    """The comment that a scenario begins with."""
+    head = takewhile(lambda line: line.startswith("#"), find(name).read_text(encoding="utf-8").splitlines())
+    return " ".join(line.removeprefix("# ") for line in head)
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if "accelerator" in said(name)])
+def test_what_is_for_an_accelerator_names_a_small_sibling(name):
+    siblings = {f"images/{word}" for word in re.findall(r"\w+_small\b", said(name))}
+    assert siblings
+    assert siblings <= set(shipped())
 
 
 def test_the_scenarios_of_the_first_paper_are_there():

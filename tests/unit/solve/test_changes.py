@@ -90,8 +90,8 @@ def plain(folder):
 
 @pytest.mark.parametrize(
     ("augment", "stage"),
-    [({"crop": 1, "flip": True}, {}), (None, NOISE), (None, {**NOISE, "attack": PGD})],
-    ids=["augment", "noise", "attack"],
+    [({"crop": 1, "flip": True}, {}), (None, NOISE), (None, {**NOISE, "attack": PGD, "precision": "mixed"})],
+    ids=["augment", "noise", "attack in float32"],
 )
 def test_what_chance_changes_is_the_same_after_a_resume_to_the_last_bit(folder, plain, tmp_path, augment, stage):
     whole = scenario(folder, augment, **stage)

@@ -313,10 +313,57 @@ def test_mixed_precision_is_float64_to_what_float32_products_give(small, kind, k
     assert 0 < difference < 1e-5  # not nothing: float32 was at work
 
 
-def test_descent_by_optax_has_no_mixed_precision(small):
-    deep = {"kind": "mlp", "widths": [4, 3], "activation": "tanh"}
-    with pytest.raises(flowsim.ScenarioError, match=r"flow\.precision: descent without a compiled kernel"):
-        flowsim.run(small(flow={**DESCENT, "precision": "mixed"}, model=deep))
+ATTACKED = {"attack": {"kind": "pgd", "norm": "l2", "radius": 1.0, "steps": 2, "warmup": 3}}
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {**ATTACKED, "noise": {"deviation": 0.1, "draws": 2}}], ids=["clean", "smoothed adversary"]
+)
+def test_mixed_precision_of_networks_of_images_is_float64_to_what_a_network_in_float32_gives(keys):
+    stage = {"name": "a", "method": "sgd", "step": 0.05, "batch": 10, "momentum": 0.9, "iterations": 5, **keys}
+    found = [
+        flowsim.run(
+            flowsim.Scenario(
+                {
+                    "data": {"kind": "digits", "samples": 40, "supervision": "cluster"},
+                    "model": {"kind": "conv", "channels": [3], "norm": "batch"},
+                    "init": {"shape": "he"},
+                    "loss": {"kind": "cross_entropy"},
+                    "stage": [{**stage, "precision": precision}],
+                    "observe": {"times": 2},
+                }
+            )
+        )
+        for precision in ("float64", "mixed")
+    ]
+    for name in ("conv_1", "norm_1_mean", "norm_1_variance", "output"):
+        exact, mixed = (tree[name].values[-1] for tree in found)
+        assert mixed.dtype == np.float64
+        assert 0 < np.abs(mixed - exact).max() / np.abs(exact).max() < 1e-4, name
+
+
+def test_attackers_in_float32_move_samples_whose_loss_it_cannot_hold():
+    data = flowsim.Data(x=[[200.0, 1.0], [1.0, 200.0]], y=[1, -1], cluster=[0, 1])
+    stage = {"name": "a", "method": "gradient_descent", "step": 1e-3, "iterations": 1}
+    asked = {
+        "data": {"kind": "table", "supervision": "cluster"},
+        "model": {"kind": "dense", "widths": [2], "activation": "relu"},
+        "init": {"shape": "identity", "scale": 1.0},
+        "loss": {"kind": "cross_entropy"},
+        "observe": {"times": 2},
+    }
+    exact, mixed = (
+        flowsim.run(
+            {
+                **asked,
+                "stage": [{**stage, "precision": precision, "attack": {"kind": "fgm", "norm": "l2", "radius": 200.0}}],
+            },
+            data=data,
+        )["layer_1"].values
+        for precision in ("float64", "mixed")
+    )
+    assert np.abs(exact[-1] - exact[0]).max() > 1e-3
+    np.testing.assert_allclose(mixed[-1], exact[-1], atol=1e-6)
 
 
 def test_a_batch_has_at_most_all_samples(small):

@@ -155,7 +155,7 @@ def test_a_frozen_output_is_one_that_is_not_trained():
         (
             {"activation": "tanh"},
             {"method": "adam", "step": 0.1, "iterations": 5, "precision": "mixed"},
-            r'flow\.precision: optax\'s iterations compute in "float64"',
+            r'flow\.precision: optax\'s iterations of neurons compute in "float64"',
         ),
     ],
 )
