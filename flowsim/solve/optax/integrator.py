@@ -356,9 +356,9 @@ class OptaxDescent:
         if method.batch:
             of_one = self._fresh if flow.fresh else self._chosen
             drawn = [of_one(iteration) for iteration in iterations]
-            inputs, targets = zip(*drawn, strict=True)
-            inputs = [part.astype(self._number, copy=False) for part in inputs]
-            seen = seen._replace(inputs=self._padded(inputs), targets=self._padded(list(targets)))
+            inputs, targets = (list(part) for part in zip(*drawn, strict=True))
+            narrow = [part.astype(self._number, copy=False) for part in inputs]
+            seen = seen._replace(inputs=self._padded(narrow), targets=self._padded(targets))
         if flow.label_noise:
             seen = seen._replace(change=self._padded([self._change(iteration) for iteration in iterations]))
         return seen
