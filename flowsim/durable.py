@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from .errors import FULL, NotWritten, UsageError
 PROBE = bytes(2**20)
 #: Seconds between two heartbeats of a lock. A holder on another host counts as dead after QUIET seconds without one.
 BEAT, QUIET = 5.0, 120.0
+#: A result in a folder of this suffix is a Zarr store, which has this file.
+STORE, METADATA = ".zarr", "zarr.json"
 #: Linux keeps the identifier of the present boot there.
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -28,7 +31,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 @contextmanager
 def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
     """Yield a path beside the file to write to. At the end it is synced to the disk and renamed to the file; after an error
-    it is removed, and the file is as it was.
+    it is removed, and the file is as it was. The same of a folder, but that one which is there already is moved away first:
+    a kill in that instant leaves it to `held`, which moves it back.
 
     room: bytes that the disk must have, which is checked first. Raises NotWritten where the system refuses to write.
     """
@@ -36,8 +40,8 @@ def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
     try:
         _ask_for(aside, room)
         yield aside
-        _bring_to_disk(aside)
-        os.replace(aside, file)
+        _bring_all_to_disk(aside)
+        _put_in_place(aside, file)
         with suppress(OSError):  # of a folder, which some systems refuse
             _bring_to_disk(file.parent)
     except (OSError, RuntimeError) as error:
@@ -45,9 +49,47 @@ def written_aside(file: Path, room: int = 0) -> Iterator[Path]:
             raise
         raise NotWritten(f"{file}: could not be written: {_reason(error, aside)}") from error
     finally:
-        with suppress(FileNotFoundError):
-            os.truncate(aside, 0)  # HDF5 keeps a file open that it could not write: the disk would stay full
-            aside.unlink()
+        if aside.is_dir():
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            with suppress(FileNotFoundError):
+                os.truncate(aside, 0)  # HDF5 keeps a file open that it could not write: the disk would stay full
+                aside.unlink()
+
+
+def is_store(path: Path) -> bool:
+    """Whether a result of this name is a Zarr store, a folder."""
+    return path.suffix == STORE
+
+
+def _displaced(file: Path) -> Path:
+    return file.with_name(f".{file.name}.displaced")
+
+
+def _put_in_place(aside: Path, file: Path) -> None:
+    """Rename what was written aside to the file. What is there is replaced in one step, unless one of both is a folder."""
+    if not (aside.is_dir() or file.is_dir()) or not file.exists():
+        os.replace(aside, file)
+        return
+    _remove(_displaced(file))
+    os.rename(file, _displaced(file))
+    os.rename(aside, file)
+    _remove(_displaced(file))
+
+
+def _restore(file: Path) -> None:
+    """Move back what a kill in the middle of `_put_in_place` has left."""
+    displaced = _displaced(file)
+    if displaced.exists() and not file.exists():
+        os.rename(displaced, file)
+    _remove(displaced)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_text(file: Path, text: str) -> None:
@@ -73,7 +115,7 @@ def check_writable(path: str | os.PathLike[str], overwrite: bool) -> None:
     """Raise UsageError where a result cannot be written to this path. Called before anything is computed."""
     file = Path(path)
     try:
-        if file.is_dir():
+        if file.is_dir() and not (is_store(file) and (file / METADATA).is_file()):
             raise UsageError(f"{file}: is a folder; give the name of a file")
         if file.exists() and not overwrite:
             raise UsageError(f"{file}: exists already; use --overwrite to replace it, or -o to write elsewhere")
@@ -117,6 +159,7 @@ def held(output: Path) -> Iterator[None]:
     sign = Thread(target=live, daemon=True)
     try:
         sign.start()
+        _restore(whole)
         remove_left_overs(whole.parent, glob.escape(whole.name))
         yield
     finally:
@@ -134,7 +177,7 @@ def remove_left_overs(folder: Path, pattern: str = "*") -> None:
     """
     for file in folder.glob(f".{pattern}.*"):
         if file.suffix[1:].isdecimal():
-            file.unlink(missing_ok=True)
+            _remove(file)
 
 
 @dataclass(frozen=True)
@@ -237,6 +280,14 @@ def _ask_for(file: Path, room: int) -> None:
         except OSError as error:
             if error.errno in FULL:
                 raise
+
+
+def _bring_all_to_disk(path: Path) -> None:
+    for folder, _, names in os.walk(path):
+        for name in (*names, "."):
+            _bring_to_disk(Path(folder) / name)
+    if not path.is_dir():
+        _bring_to_disk(path)
 
 
 def _bring_to_disk(path: Path) -> None:

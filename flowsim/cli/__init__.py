@@ -114,13 +114,14 @@ def _execute(arguments: Sequence[str], alone: bool) -> int:
     """alone: whether the process is the command's own."""
     # not list(): the module of that command takes the name as soon as it is imported
     given = [*arguments]
-    parser, commands = parser_of(next((word for word in given if word in COMMANDS), None))
+    command = next((word for word in given if word in COMMANDS), None)
+    if alone and command is not None:
+        _set_up_process(command)  # some words are understood by what imports xarray
+    parser, commands = parser_of(command)
     options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
         return 0
-    if alone:
-        _set_up_process(options.command)
     for assignment in getattr(options, "limits", ()):
         from ..gate import set_limit
 

@@ -86,7 +86,7 @@ class _Words(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, words: Any, *_: Any) -> None:
         *before, last = words
-        is_file = last.endswith(".nc") or (last not in _kinds() and obstacle(Path(last)) != NO_FILE)
+        is_file = last.endswith((".nc", ".zarr")) or (last not in _kinds() and obstacle(Path(last)) != NO_FILE)
         namespace.results, namespace.kind = (words, None) if not before or is_file else (before, last)
 
 

@@ -14,7 +14,11 @@ from .terminal import say
 def configure(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.add_argument(
-        "-o", "--output", metavar="RUN.nc", help="the result (default: the scenario's name with .nc, here)"
+        "-o",
+        "--output",
+        metavar="RUN.nc",
+        help="the result: a file, a Zarr store where the name ends in .zarr, or an address such as s3://bucket/run.nc "
+        "(default: the scenario's name with .nc, here)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing result")
     parser.add_argument("--resume", action="store_true", help="go on from what an interrupted run left in the result")
@@ -41,7 +45,7 @@ def _execute(options: argparse.Namespace) -> int:
         say("\n".join(described(scenario)[1]))
     if scenario.sweep.keys:
         say("the scenario is run as it is; its [sweep] is for flowsim sweep")
-    output = Path(options.output or Path(options.scenario).with_suffix(".nc").name)
+    output = options.output or Path(options.scenario).with_suffix(".nc").name
 
     from ..run import run
     from ..run.progress import ProgressBar
@@ -59,11 +63,11 @@ def _execute(options: argparse.Namespace) -> int:
             warn=bar.say,
         )
     if options.json:
-        print_json({"output": str(output), **summary(tree)})
+        print_json({"output": output, **summary(tree)})
     elif not options.quiet:
         say(text(tree, Sheet.of(sys.stderr)))
     if not options.quiet:
-        say(str(output))
+        say(output)
     return int(tree["numerics"].attrs["exit_code"])
 
 

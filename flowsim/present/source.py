@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ..arrays import Booleans, Floats, Integers
+from ..durable import is_store
 from ..errors import UsageError
 from ..evaluate.case import Case, reopen
 from ..evaluate.member import member
 from ..evaluate.spans import Span, spans
 from ..observe import OBSERVABLES
+from ..results import open
 from ..results.layout import named_by
 from ..results.stored import keys_of
 from .summary import at_instants, evenly, quantiles
@@ -231,10 +234,12 @@ class Source:
         if self.groups or not file:
             return None
         try:
+            if is_store(Path(file)):
+                tree = open(file)
+                return _with_clock(tree.children[name].to_dataset(inherit=False), tree.to_dataset())
             with xr.open_dataset(file, group=name) as group, xr.open_dataset(file) as root:
-                shared = [dim for dim in ("seed", "time") if dim in group.dims and dim in root.coords]
-                return group.load().assign_coords({dim: root[dim].load() for dim in shared})
-        except (OSError, ValueError):
+                return _with_clock(group, root)
+        except (OSError, ValueError, KeyError, UsageError):
             return None
 
     def _why(self, name: str) -> str:
@@ -246,6 +251,11 @@ class Source:
         if kept.get("variables", "default") != "default":
             return f"it needs {name}, which was not kept; add it to observe.variables and run again"
         return f"it needs {name}, which this result does not have: see flowsim check for what its problem has"
+
+
+def _with_clock(group: xr.Dataset, root: xr.Dataset) -> xr.Dataset:
+    shared = [dim for dim in ("seed", "time") if dim in group.dims and dim in root.coords]
+    return group.load().assign_coords({dim: root[dim].load() for dim in shared})
 
 
 def label(variable: xr.DataArray) -> str:

@@ -9,19 +9,28 @@ from typing import TypeVar
 
 import xarray as xr
 
-from ..durable import written_aside
+from ..durable import is_store, written_aside
 from ..errors import UsageError
 from ..gate import obstacle
 from ..kinds.files import first_line
 from . import layouts
+from .addresses import fetched, placed, to_send
 from .damage import check_attributes, check_clock, check_file, check_variables
 from .points import MANIFEST
+from .zarr import check_store, open_store, write_store
 
 Opened = TypeVar("Opened", xr.DataTree, xr.Dataset)
 
 
 def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
-    """Write a NetCDF-4 file, of which no reader ever sees a part. Raises NotWritten."""
+    """Write a NetCDF-4 file, or a Zarr store where the name ends in .zarr, of which no reader ever sees a part; at an
+    address, a file that was written here first. Raises NotWritten."""
+    place = placed(path)
+    if isinstance(place, str):
+        with to_send(place) as file:
+            return write(tree, file)
+    if is_store(place):
+        return write_store(tree, place)
     datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
     encoding = {name: text_encoding(dataset) for name, dataset in datasets.items()}
     room = sum(
@@ -30,7 +39,7 @@ def write(tree: xr.DataTree, path: str | PathLike[str]) -> None:
         for array in dataset.variables.values()
         if array.dtype.kind not in "UO"
     )
-    with written_aside(Path(path), room) as aside:
+    with written_aside(place, room) as aside:
         tree.to_netcdf(aside, engine="netcdf4", encoding=encoding)
 
 
@@ -41,14 +50,26 @@ def text_encoding(dataset: xr.Dataset) -> dict[str, dict[str, str]]:
 
 
 def open(path: str | PathLike[str]) -> xr.DataTree:
-    """Open a result, of this or of an older layout; arrays are read when they are used. Raises UsageError where the file is
-    not a result of flowsim, or of a newer layout."""
-    file, what = Path(path), "a result of flowsim"
+    """Open a result, of this or of an older layout; arrays are read when they are used, those at an address such as
+    ``s3://bucket/run.nc`` at once. Raises UsageError where the file is not a result of flowsim, or of a newer layout."""
+    place = placed(path)
+    if isinstance(place, Path):
+        return _open(place)
+    with fetched(place) as file:
+        try:
+            with _open(file) as tree:
+                return in_memory(tree)
+        except UsageError as error:
+            raise UsageError(str(error).replace(str(file), place)) from None
+
+
+def _open(file: Path) -> xr.DataTree:
+    what = "a result of flowsim"
     if not obstacle(file.parent.parent / MANIFEST):
         what += (
             f" but of several; flowsim.reopen({str(file.parent.parent)!r}, point=...) chooses one point of the sweep"
         )
-    tree = opened(file, xr.open_datatree, "flowsim_version", what)
+    tree = _tree(file, "flowsim_version", what)
     if "sweep_keys" in tree.attrs:
         tree.close()
         raise UsageError(
@@ -61,6 +82,13 @@ def open(path: str | PathLike[str]) -> xr.DataTree:
         tree.close()
         raise
     return layouts.migrated(tree, str(file))
+
+
+def _tree(file: Path, attribute: str, what: str) -> xr.DataTree:
+    if not (is_store(file) and file.is_dir()):
+        return opened(file, xr.open_datatree, attribute, what)
+    check_store(file)
+    return _checked(file, lambda: open_store(file), attribute, what)
 
 
 def in_memory(tree: xr.DataTree) -> xr.DataTree:
@@ -76,9 +104,16 @@ def opened(file: Path, opener: Callable[..., Opened], attribute: str, what: str)
             f"{file}: is the folder of a sweep; flowsim.reopen(folder, point=...) chooses one of its points"
         )
     check_file(file)
+    # times are numbers, whatever the attributes of a foreign file say of them
+    return _checked(file, lambda: opener(file, engine="netcdf4", decode_times=False), attribute, what)
+
+
+def _checked(file: Path, opener: Callable[[], Opened], attribute: str, what: str) -> Opened:
+    """What the opener gives, if it has the attribute and the layout of one that is known."""
     try:
-        # times are numbers, whatever the attributes of a foreign file say of them
-        found = opener(file, engine="netcdf4", decode_times=False)
+        found = opener()
+    except UsageError:
+        raise
     except Exception as error:
         raise UsageError(f"{file}: cannot be opened: {first_line(error)}") from None
     if attribute not in found.attrs:

@@ -35,7 +35,8 @@ def run(
     progress: bool | Progress | None = None,
     warn: Warn = warnings.warn,
 ) -> xr.DataTree:
-    """Integrate a scenario, or the one in a file or a mapping, and return its result; with `output`, write it there too.
+    """Integrate a scenario, or the one in a file or a mapping, and return its result; with `output`, write it there too: to
+    a NetCDF file, a Zarr store where the name ends in .zarr, or an address such as ``s3://bucket/run.nc``.
 
     data, init: samples and initial weights in memory, instead of the scenario's; the result holds them.
     overwrite: replace the file `output`. resume: go on from it, where an unfinished run of the same scenario has left it.

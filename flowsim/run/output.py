@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as wall
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
 
 import xarray as xr
@@ -20,14 +19,14 @@ SHARE = 0.02
 
 
 class Output:
-    """The file of a run, if it has one.
+    """The file of a run, if it has one, or its address.
 
     every: wall seconds between two checkpoints; None for as often as costs no more than SHARE of the time. warn: called
     where a checkpoint could not be written; the next one is tried all the same.
     """
 
-    def __init__(self, path: str | PathLike[str] | None, every: float | None, warn: Callable[[str], None]):
-        self._file, self._every, self._warn = None if path is None else Path(path), every, warn
+    def __init__(self, file: Path | str | None, every: float | None, warn: Callable[[str], None]):
+        self._file, self._every, self._warn = file, every, warn
         self._begun = self._last = wall.monotonic()
         self._spent = self._cost = 0.0
         self._told = ""
@@ -76,8 +75,8 @@ class Output:
     def _rescued(self, why: str, result: xr.DataTree) -> NotWritten:
         """Write the result to another folder. Returns the error to raise. why: what the first attempt met."""
         assert self._file is not None
-        elsewhere = written_elsewhere(self._file, lambda file: write(result, file))
+        elsewhere = written_elsewhere(Path(self._file), lambda file: write(result, file))
         if elsewhere is not None:
             return NotWritten(f"{why}; the whole of it is in {elsewhere}", result, elsewhere)
-        kept = f"; {self._file} is as it was before" if self._file.exists() else ""
+        kept = f"; {self._file} is as it was before" if isinstance(self._file, Path) and self._file.exists() else ""
         return NotWritten(f"{why}, nor to any other folder{kept}; make room, and run it again with --resume", result)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
+from tempfile import gettempdir
 
 import xarray as xr
 
-from ..durable import claimed
 from ..errors import UsageError
 from ..evaluate import phases
-from ..results import attributes, layout, status_attributes
+from ..results import attributes, check_installed, claimed, layout, placed, status_attributes
 from ..scenario import Scenario
 from ..signals import Ending, endings
 from ..solve.compiling import warning
@@ -44,17 +44,21 @@ def simulate(
         raise UsageError(f"checkpoint_every is {checkpoint_every}; it is a number of seconds, 0 or more")
     with ExitStack() as inside:
         ending = inside.enter_context(endings())
-        if output is not None:
-            inside.enter_context(claimed(output, overwrite or resume))
+        place = None if output is None else placed(output)
+        if place is not None:
+            if isinstance(place, Path):
+                check_installed(place)
+            inside.enter_context(claimed(place, overwrite or resume))
         tell = progress or None
         if progress is True or (progress is None and in_notebook()):
             tell = inside.enter_context(ProgressBar(asked)).listener
         assert not isinstance(tell, bool), "a bar is told"
         prepared = Prepared(asked)
-        if output is not None:
-            check_disk(prepared.selection.bytes, Path(output).absolute().parent, "this run", "keep fewer observe.times")
-        left = output if resume else None
-        return _run(prepared, left, Output(output, checkpoint_every, warn), tell, warn, ending)
+        if place is not None:
+            folder = place.absolute().parent if isinstance(place, Path) else Path(gettempdir())
+            check_disk(prepared.selection.bytes, folder, "this run", "keep fewer observe.times")
+        left = place if resume else None
+        return _run(prepared, left, Output(place, checkpoint_every, warn), tell, warn, ending)
 
 
 def _run(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.browsing import TWO_FRAMES
 from support.made import ensemble, made, on_loss_clock, tiny, without
 
 from flowsim.present.page import write_report
@@ -32,8 +33,6 @@ slider.value = slider.max;
 slider.dispatchEvent(new Event('input'));
 if (log.checked) log.click();
 """
-#: What was asked for is drawn by then.
-TWO_FRAMES = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
 
 
 @pytest.fixture(scope="session")

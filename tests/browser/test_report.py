@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from support.browsing import IN_ITS_COLOURS, contrast, luminance, wait_until
+from support.browsing import IN_ITS_COLOURS, asked_of_a_network, contrast, luminance, wait_until
 from support.made import made
 
 pytestmark = pytest.mark.slow
@@ -48,10 +47,7 @@ def test_a_page_is_drawn_without_an_error_and_asks_nothing_of_any_network(opened
         empty = "return [...document.querySelectorAll('.plot')].filter(plot => !plot.querySelector('.main-svg')).length"
         assert browser.execute_script(empty) == 0
     assert browser.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    assert asked
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    assert asked_of_a_network(browser) == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
 
 

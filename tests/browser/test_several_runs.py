@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from support.browsing import COLLISIONS, IN_ITS_COLOURS, contrast, luminance, wait_until
+from support.browsing import (
+    COLLISIONS,
+    COVERED,
+    FAINT,
+    IN_ITS_COLOURS,
+    TWO_FRAMES,
+    asked_of_a_network,
+    contrast,
+    luminance,
+    tab_to,
+    wait_until,
+)
 from support.made import made
 
 pytestmark = pytest.mark.slow
@@ -59,8 +69,9 @@ def test_no_words_of_a_plot_cover_each_other(browser, seen_as, width):
         wait_until(browser, lambda it: it.execute_script(IN_ITS_COLOURS))
         for clock in CLOCKS:
             browser.execute_script(CHOOSE, clock)
-            browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+            browser.execute_async_script(TWO_FRAMES)
             assert browser.execute_script(COLLISIONS) == [], (scheme, clock)
+        assert browser.execute_script(COVERED) == [], scheme
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
@@ -69,14 +80,7 @@ def test_the_clock_is_chosen_by_keys_alone(browser, seen_as):
 
     seen_as(1280, "light")
     browser.execute_script(CHOOSE, "time")
-    browser.execute_script("document.activeElement.blur(); window.getSelection().removeAllRanges()")
-    for _ in range(12):
-        browser.switch_to.active_element.send_keys(Keys.TAB)
-        if browser.execute_script("return document.activeElement.id") == "clock":
-            break
-    assert browser.execute_script("return document.activeElement.id") == "clock"
-    assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    tab_to(browser, "#clock").send_keys(Keys.ARROW_DOWN)
     title = "return document.getElementById('overlaid-best_cosine').layout.xaxis.title.text"
     wait_until(browser, lambda it: "log10 of flow time" in it.execute_script(title))
 
@@ -87,10 +91,7 @@ def test_words_and_curves_stand_out_from_their_ground(browser, seen_as, scheme):
     wait_until(browser, lambda it: it.execute_script(IN_ITS_COLOURS))
     colour = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
     ground = browser.execute_script(colour, "body", "backgroundColor")
-    for selector in ("h1", ".title", "dt", "#differences p", "#phases-of-all td", "#claims-of-all td"):
-        assert contrast(ground, browser.execute_script(colour, selector, "color")) >= 4.5, selector
-    words = "return [...document.querySelectorAll('#overlaid .plot text')].map((text) => getComputedStyle(text).fill)"
-    assert min(contrast(ground, fill) for fill in set(browser.execute_script(words))) >= 4.5
+    assert browser.execute_script(FAINT) == []
     strokes = (
         "return [...document.querySelectorAll('#overlaid path.js-line')].map((line) => getComputedStyle(line).stroke)"
     )
@@ -104,7 +105,4 @@ def test_words_and_curves_stand_out_from_their_ground(browser, seen_as, scheme):
 
 def test_nothing_is_asked_of_any_network_and_nothing_fails(browser):
     assert browser.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    assert asked
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    assert asked_of_a_network(browser) == []

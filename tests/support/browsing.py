@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-#: Whether all plots are drawn in the colours of the scheme.
+#: Whether all plots that are shown are drawn in the colours of the scheme.
 IN_ITS_COLOURS = """
 const ink = getComputedStyle(document.documentElement).getPropertyValue('--ink').trim();
-return [...document.querySelectorAll('.plot')].every(plot => plot.layout.font.color === ink);
+const shown = [...document.querySelectorAll('.plot')].filter(plot => plot.checkVisibility());
+return shown.every(plot => plot.layout.font.color === ink);
 """
 #: Pairs of texts of a plot that cover each other, and texts that reach beyond their plot. A line of text has some room
 #: above and below its letters: two may share 3 pixels of that.
@@ -51,3 +53,96 @@ def contrast(one: str, other: str) -> float:
     """Of two colours, as WCAG has it."""
     low, high = sorted([luminance(one), luminance(other)])
     return (high + 0.05) / (low + 0.05)
+
+
+#: Texts whose colour does not stand out from their ground by the factor 4.5, as WCAG has it. What is hidden does not count;
+#: the ground is the nearest one behind that is painted.
+FAINT = """
+const parsed = (colour) => {
+  const parts = colour.match(/[\\d.]+/g).map(Number);
+  return { rgb: parts.slice(0, 3), alpha: parts.length > 3 ? parts[3] : 1 };
+};
+const light = (rgb) => rgb.map((part) => part / 255)
+  .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, part, k) => sum + part * [0.2126, 0.7152, 0.0722][k], 0);
+const over = (top, bottom) => top.rgb.map((part, k) => top.alpha * part + (1 - top.alpha) * bottom[k]);
+const ground = (element) => {
+  if (!element) return [255, 255, 255];
+  const own = parsed(getComputedStyle(element).backgroundColor);
+  return own.alpha === 1 ? own.rgb : over(own, ground(element.parentElement));
+};
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const words = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
+  if (!words || element.closest("script, style, noscript, option") || !element.checkVisibility()) continue;
+  const style = getComputedStyle(element), behind = ground(element);
+  const ink = over(parsed(element.closest("svg") ? style.fill : style.color), behind);
+  const [low, high] = [light(ink), light(behind)].sort((a, b) => a - b);
+  if ((high + 0.05) / (low + 0.05) < 4.5) found.push([words.slice(0, 40), (high + 0.05) / (low + 0.05)]);
+}
+return found;
+"""
+#: Pairs of texts of the whole page that cover each other, each where it can be seen: within all that cut it off. A line of
+#: text has some room above and below its letters: two may share 3 pixels of that.
+COVERED = """
+const cut = (box, element) => {
+  for (let at = element; at; at = at.parentElement) {
+    if (getComputedStyle(at).overflowX === "visible") continue;
+    const frame = at.getBoundingClientRect();
+    box = { left: Math.max(box.left, frame.left), right: Math.min(box.right, frame.right),
+            top: Math.max(box.top, frame.top), bottom: Math.min(box.bottom, frame.bottom) };
+  }
+  return box;
+};
+for (const element of document.querySelectorAll("*")) if (element.scrollTop || element.scrollLeft) element.scrollTo(0, 0);
+const seen = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode, element = node.parentElement;
+  if (!node.textContent.trim() || !element.checkVisibility()) continue;
+  if (element.closest("script, style, noscript, option, .panel")) continue;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  for (const whole of range.getClientRects()) {
+    const box = cut(whole, element);
+    const { left, right, top, bottom } = box;
+    if (right - left > 1 && bottom - top > 3) seen.push({ left, right, top, bottom, words: node.textContent.trim() });
+  }
+}
+seen.sort((a, b) => a.top - b.top);
+const found = [];
+seen.forEach((a, i) => {
+  for (let k = i + 1; k < seen.length && seen[k].top < a.bottom - 3; k++) {
+    const b = seen[k];
+    if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - b.top > 3) {
+      found.push([a.words.slice(0, 40), b.words.slice(0, 40)]);
+    }
+  }
+});
+return found;
+"""
+#: The next picture is painted by then.
+TWO_FRAMES = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+
+
+def asked_of_a_network(browser: Any) -> list[str]:
+    """The addresses that the browser has asked for since its log was last read, files and what pages bring along left out;
+    there has to be some address."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert asked
+    return [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))]
+
+
+def tab_to(browser: Any, wanted: str, most: int = 60) -> Any:
+    """Press Tab until the focus is on the element of that selector, which then has an outline. Returns the element."""
+    from selenium.webdriver.common.keys import Keys
+
+    browser.execute_script("document.activeElement.blur(); window.getSelection().removeAllRanges(); scrollTo(0, 0)")
+    for _ in range(most):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        if browser.execute_script("return document.activeElement.matches(arguments[0])", wanted):
+            assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+            return browser.switch_to.active_element
+    raise AssertionError(f"Tab does not lead to {wanted}")

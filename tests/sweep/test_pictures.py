@@ -10,6 +10,8 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from support.made_sweep import NOISE as OF_MADE
+from support.made_sweep import WORD, made_sweep
 from support.sweeps import BASE, GRID
 
 import flowsim
@@ -18,6 +20,7 @@ from flowsim.cli.sparklines import Sheet
 from flowsim.cli.sweep_page import summary, text
 from flowsim.evaluate.scaling import scaling
 from flowsim.present.sweeps import KINDS, numbers, plot, write_report
+from flowsim.present.sweeps.points import points
 from flowsim.present.sweeps.table import table
 
 NOISE = "data.noise.total"
@@ -135,15 +138,48 @@ def test_every_kind_draws_what_is_there(kind):
         assert "slope 2 [" in str(lines[0].get_label())
 
 
+def test_what_the_page_draws_are_the_points_of_the_sweep():
+    sweep = made_sweep()
+    found = points(sweep)
+    by_key = {key["key"]: [key["names"][at] for at in key["at"]] for key in found["keys"]}
+    noise = {key["key"]: key for key in found["keys"]}[OF_MADE]
+    stacked = sweep.stack(all_points=sweep["status"].dims)
+    assert by_key[WORD] == list(stacked[WORD].values)  # words in the order of the scenario
+    np.testing.assert_array_equal(noise["numbers"][noise["at"]], stacked[OF_MADE])
+    assert [found["endings"]["names"][at] for at in found["endings"]["at"]] == list(stacked["status"].values)
+    values = {one["key"]: one["values"] for one in found["numbers"]}
+    assert [*values] == ["final_loss", "final_accuracy", "alignment", "growth", "seconds"]
+    np.testing.assert_array_equal(values["final_loss"], stacked["final_loss"])
+    np.testing.assert_array_equal(values["growth"], stacked["phase_instant"].sel(phase="growth"))
+    curves = {one["key"]: np.array(one["values"]) for one in found["trajectories"]["curves"]}
+    np.testing.assert_array_equal(curves["loss"], stacked["loss"].T)
+    best = stacked["cosine"].max("cluster").median("neuron")
+    np.testing.assert_allclose(curves["best_cosine"], best.transpose("all_points", "time"))
+
+
+def test_a_page_of_many_points_keeps_fewer_instants_and_points_of_their_trajectories(monkeypatch):
+    monkeypatch.setattr("flowsim.present.sweeps.points.MOST_KEPT", 100)
+    monkeypatch.setattr("flowsim.present.sweeps.points.MOST_INSTANTS", 5)
+    monkeypatch.setattr("flowsim.present.sweeps.points.LEAST_INSTANTS", 1)
+    found = points(made_sweep(instants=9))["trajectories"]
+    assert len(found["time"]) == 5
+    assert found["points"][[0, -1]].tolist() == [0, 39]  # 10 of 40, evenly chosen
+    (loss,) = (np.array(one["values"]) for one in found["curves"] if one["key"] == "loss")
+    assert loss.shape == (10, 5)
+    stacked = made_sweep(instants=9)["loss"].values.reshape(40, 9)
+    np.testing.assert_array_equal(loss, stacked[found["points"]][:, ::2])
+
+
 def test_the_page_stands_alone_and_escapes(tmp_path):
+    pytest.importorskip("plotly")
     write_report(made(), tmp_path / "r.html", name="sweep.nc")
     page = (tmp_path / "r.html").read_text()
     assert "&lt;made&gt; &amp; more" in page
     assert "<made>" not in page
-    assert "8 of 10 points are done" in page
-    assert page.count("non_finite") == 2
+    assert "8 of 10 points are done; 2 non_finite" in page
     assert "<h3>final_loss</h3>" in page
     assert "<h3>alignment</h3>" not in page  # no point reached it
+    assert "<h3>seconds</h3>" in page
     for reference in ('src="http', 'href="http', "@import"):
         assert reference not in page
     ids = [part.partition('"')[0] for part in page.split(' id="')[1:]]
@@ -151,6 +187,7 @@ def test_the_page_stands_alone_and_escapes(tmp_path):
 
 
 def test_the_commands_do_the_same(within, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("plotly")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(BASE + GRID)
     assert main(["check", "s.toml"]) == 0

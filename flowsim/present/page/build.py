@@ -1,16 +1,11 @@
-"""Puts the page together: words and tables as HTML, numbers and the plotting library compressed within it."""
+"""Puts the page about runs together: words and tables, and the numbers that page.js draws."""
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from importlib.resources import files
 from os import PathLike, fspath
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -24,15 +19,11 @@ from ..run import Run, opened
 from ..side_by_side import of_runs
 from . import beside, sections
 from .curves import Absent, Figure, figures
+from .document import document, jsonable
 from .fit import over_input
 from .frames import frames
 from .pictures import pictures
 from .radius import over_radius
-
-#: Numbers travel with so many significant digits, more than a screen can show.
-DIGITS = 6
-#: What is smaller is shown as 0: Plotly divides by it.
-TINY = 1e-200
 
 #: id -> heading, and what stands under it for each run
 PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
@@ -85,16 +76,13 @@ def page(runs: Sequence[Run]) -> str:
     compared = "" if together is None else beside.parts(together, runs)
     pictures = [_through_time(runs, moving), _over_time(runs, drawn), _over_input(runs), _over_radius(runs)]
     main = [compared, before, *pictures, after]
-    return Template(_asset("page.html")).substitute(
-        title=escape(title),
-        style=_asset("page.css"),
-        runs=len(runs),
-        heads=_heads(runs),
-        main="\n".join(main),
-        numbers=_json("numbers", numbers),
-        beside=_json("beside", None if together is None else _jsonable(beside.numbers(together))),
-        plotly=_packed("plotly", _plotly()),
-        script=_asset("page.js"),
+    return document(
+        title,
+        _heads(runs),
+        "\n".join(main),
+        "page.js",
+        {"numbers": numbers, "beside": None if together is None else jsonable(beside.numbers(together))},
+        len(runs),
     )
 
 
@@ -221,7 +209,7 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
         for phase in run.phases
         if np.isfinite(phase.instant)
     ]
-    return _jsonable(
+    return jsonable(
         {
             "name": run.name,
             "clock": run.clock.label,
@@ -236,41 +224,3 @@ def _numbers(run: Run, drawn: Iterable[Figure | Absent], moved: dict[str, Any] |
             "frames": moved if isinstance(moved, dict) else None,
         }
     )
-
-
-def _jsonable(value: Any) -> Any:
-    """JSON has no arrays of NumPy, no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {key: _jsonable(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _jsonable(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_jsonable(item) for item in value]
-    if isinstance(value, float):
-        if not np.isfinite(value):
-            return None
-        return float(f"{value:.{DIGITS}g}") if abs(value) >= TINY else 0.0
-    return value
-
-
-def _plotly() -> str:
-    """The source of plotly.js, as the Python package Plotly has it."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise UsageError("a report needs Plotly: pip install 'flowsim[report]'") from None
-    return str(get_plotlyjs())
-
-
-def _json(key: str, value: Any) -> str:
-    return _packed(key, json.dumps(value, allow_nan=False, separators=(",", ":")))
-
-
-def _packed(key: str, text: str) -> str:
-    """Text that page.js unpacks; nothing in it means anything to HTML."""
-    packed = base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
-    return f'<script type="application/gzip" id="{key}">{packed}</script>'
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

@@ -27,7 +27,8 @@ def pictures(run: Run) -> str:
         return ""
     found = _drawn(run, FIRST)
     kinds = (*(OTHERS if found else ()), *(OF_CLASSES if _of_real_classes(run) else ()))
-    return found + "".join(_drawn(run, kind) for kind in kinds)
+    drawn = found + "".join(_drawn(run, kind) for kind in kinds)
+    return f'<div class="grid">{drawn}</div>' if drawn else ""
 
 
 def _of_real_classes(run: Run) -> bool:
@@ -43,7 +44,7 @@ def _drawn(run: Run, kind: str) -> str:
         return ""
     written, figure = BytesIO(), axes.get_figure(root=True)
     assert figure is not None
-    figure.savefig(written, dpi=DOTS)
+    figure.savefig(written, dpi=DOTS, bbox_inches="tight")
     text, encoded = escape(KINDS[kind]), base64.b64encode(written.getvalue()).decode()
     image = f'<img src="data:image/png;base64,{encoded}" alt="{text}">'
     return f'<figure class="picture">{image}<figcaption>{text}</figcaption></figure>'

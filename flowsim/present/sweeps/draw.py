@@ -12,7 +12,7 @@ from ...errors import UsageError
 from ...evaluate.scaling import Law, Scaling, scaling
 from ...kinds.names import nearest
 from ..style import LINES, PALETTE, legend, new_figure, wrapped
-from .table import Table, axes_of, table, usual
+from .table import Table, axes_of, table, usual, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +109,7 @@ def _heat(axes: Axes, found: Table) -> None:
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap="viridis")
     figure: Any = axes.get_figure(root=True)
     figure.colorbar(mesh, ax=axes, label=wrapped(found.name, 30))
-    axes.set_xticks(np.arange(len(found.places)) + 0.5, [_tick(place) for place in found.places])
+    axes.set_xticks(np.arange(len(found.places)) + 0.5, [words(place) for place in found.places])
     axes.set_yticks(np.arange(len(found.rows)) + 0.5, found.rows)
     axes.tick_params(axis="x", rotation=45 if len(found.places) > 6 else 0)
     if values.size <= WRITTEN:
@@ -134,7 +134,7 @@ def _fits(dataset: xr.Dataset, name: str, over: str, by: str, law: Law) -> list[
         except UsageError as error:
             why = str(error)
         else:
-            found.append((f"{by} = {_tick(value)}", fit))
+            found.append((f"{by} = {words(value)}", fit))
     if not found:
         raise UsageError(f"scaling: {why}")
     return found
@@ -165,9 +165,5 @@ def _log_axis(axes: Axes, places: np.ndarray) -> None:
     axes.set_xscale("log")
     few = np.unique(places)
     if len(few) <= NAMED:
-        axes.set_xticks(few, [_tick(place) for place in few])
+        axes.set_xticks(few, [words(place) for place in few])
         axes.set_xticks([], minor=True)
-
-
-def _tick(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

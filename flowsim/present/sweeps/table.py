@@ -16,6 +16,8 @@ from ...kinds.names import nearest
 USUAL = ("distance", "final_log10_loss", "final_loss")
 #: Looked at first; then what was evaluated, the phases that were reached, and the claims.
 FIRST = ("final_log10_loss", "final_loss", "final_accuracy", "distance")
+#: A log axis suits a key whose largest value is so many times its smallest.
+WIDE = 8
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Table:
     @property
     def logarithmic(self) -> bool:
         """Whether the places are spread over so much that a log axis suits them."""
-        return self.numeric and bool((self.places > 0).all()) and self.places.max() > 8 * self.places.min()
+        return self.numeric and bool((self.places > 0).all()) and self.places.max() > WIDE * self.places.min()
 
 
 def keys(dataset: xr.Dataset) -> tuple[str, ...]:
@@ -115,9 +117,10 @@ def table(dataset: xr.Dataset, name: str, over: str, by: str = "") -> Table:
             there = stacked[row, place][np.isfinite(stacked[row, place])]
             if len(there):
                 quartiles[:, row, place] = np.quantile(there, (0.25, 0.5, 0.75))
-    rows = tuple(_words(value) for value in dataset[by].values) if by else ("",)
+    rows = tuple(words(value) for value in dataset[by].values) if by else ("",)
     return Table(name, over, by, dataset[over].values, rows, quartiles, count, tuple(rest))
 
 
-def _words(value: object) -> str:
+def words(value: object) -> str:
+    """A value of a key."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
