@@ -43,7 +43,7 @@ bench: $(VENV)/.bench ## flowsim beside its peers, in one run
 	$(BIN)/python benchmarks/profile_evaluation.py
 
 clean:
-	rm -rf $(VENV) build docs/_build docs/generated
+	rm -rf $(VENV) build docs/_build docs/api docs/generated docs/jupyter_execute
 
 # One stamp for each set of dependencies; they are renewed when what they are made from changes.
 $(VENV)/bin/python:

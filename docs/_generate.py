@@ -9,6 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import yaml
+from _gallery import cards
+
 from flowsim.durable import QUIET
 from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.gate import LIMITS
@@ -23,7 +26,6 @@ from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.run.output import EARLY, SHARE
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
-from flowsim.scenario.shipped import shipped, title
 from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.solve.schedule import LOG_SPAN
 
@@ -35,6 +37,35 @@ HOMES = {
     "init": "flowsim.kinds.inits",
     "loss": "flowsim.kinds.losses",
 }
+#: Packages that are their own functions.
+PACKAGES = ("flowsim.evaluate", "flowsim.run", "flowsim.sweep")
+#: class -> what its page shows of it; "" is everything that has a docstring
+MEMBERS = {
+    "flowsim.Scenario": "replace, to_dict, to_toml, sha256, source, source_text, error, is_ensemble, seeds, members",
+    "flowsim.Problem": "",
+    "flowsim.Weights": "of_logs, hidden, hidden_bias, output, save, to_torch",
+    "flowsim.Case": "seed, scenario, problem, reduced, setting, trajectory, weights, weights_at, network, network_at, "
+    "close",
+    "flowsim.Premise": "fact, margin",
+    "flowsim.Window": "of",
+    "flowsim.evaluate.evidence.Evidence": "problem, end, network, limit, test, accuracy, over_time, between",
+    "flowsim.evaluate.robustness.Classifier": "",
+    "flowsim.evaluate.robustness.Network": "",
+    "flowsim.evaluate.robustness.Ordinary": "value, value_and_gradient",
+    "flowsim.evaluate.robustness.TwoLayer": "of, of_logs, value, value_and_gradient, gradient",
+    "flowsim.evaluate.robustness.attacks.Target": "of",
+    "flowsim.evaluate.scaling.Scaling": "line",
+    "flowsim.observe.Instant": "",
+    "flowsim.papers.allen_zhu_li_2022.Decoder": "",
+    "flowsim.papers.allen_zhu_li_2022.Operated": "",
+    "flowsim.papers.frei_vardi_2023.Flips": "share, smallest",
+    "flowsim.present.accessor.FlowAccessor": "",
+    "flowsim.present.sweeps.DrawnScaling": "plot",
+    "flowsim.sweep.Result": "",
+    "flowsim.sweep.Watch": "",
+}
+#: Classes that people make by hand: their pages show the arguments.
+CONSTRUCTED = ("Constant", "Data", "Premise", "Rate", "Weights", "Window")
 
 
 def constants() -> dict[str, str]:
@@ -76,16 +107,20 @@ def write(folder: Path) -> None:
         "coordinates": _table(("coordinate", "dimensions", "meaning"), _described(COORDINATES)),
         "weights": _table(("variable", "dimensions", "meaning"), _described(WEIGHTS)),
         "claims": _table(("claim", "where", "what is measured; what stands for the paper's O(.)", "bound"), _claims()),
-        "shipped": _table(("scenario", "what it is"), _shipped()),
+        "citation": _citation(),
+        "gallery": cards(),
         "numerics": _table(("variable", "meaning"), ((_code(name), _plain(text)) for name, text in NUMERICS.items())),
     }
     for name, lines in pages.items():
         (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _shipped() -> Iterator[tuple[str, ...]]:
-    for name, file in shipped().items():
-        yield _code(name), _plain(title(file))
+def _citation() -> Iterator[str]:
+    """CITATION.cff as BibTeX."""
+    said = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8"))
+    authors = " and ".join(f"{{{author['name']}}}" for author in said["authors"])
+    yield from ("```bibtex", f"@{said['type']}{{flowsim,", f"  author  = {{{authors}}},")
+    yield from (f"  title   = {{{said['title']}}},", f"  version = {{{said['version']}}},", "}", "```")
 
 
 def _observables() -> Iterator[tuple[str, ...]]:

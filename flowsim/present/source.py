@@ -21,6 +21,7 @@ from ..observe import OBSERVABLES
 from ..results import open
 from ..results.layout import named_by
 from ..results.stored import keys_of
+from ..scenario.arrays import SECTIONS
 from .summary import at_instants, evenly, quantiles
 
 #: No more instants are drawn, evenly chosen among those that were kept.
@@ -38,7 +39,7 @@ MADE_BY = {
     "kkt": "runs of homogeneous networks with the logistic or exponential loss have it",
 }
 #: Groups that what ran is made from again, beside the trajectory.
-REBUILDING = ("data", "final", "numerics")
+REBUILDING = (*SECTIONS, "final", "numerics")
 #: Of a Dataset without a file.
 ALONE = "draw from the file with flowsim plot, or from the Dataset that xarray.open_dataset gives"
 

@@ -1,4 +1,8 @@
-"""Every example of the documentation does what the page says: TOML is valid, shell and Python run, page by page."""
+"""Every example of the documentation does what the page says: TOML, shell and Python run, page by page.
+
+Comments `<!-- stated: {"2.2363": norm} -->` between the examples hold numbers that the page's words state against the
+names of its Python, and `<!-- within: … -->` those that bound an error.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from support.plugins import shown_files
+from support.stated import disagreeing, exceeded, unwritten
 
 import flowsim
 from flowsim.cli import main
@@ -18,7 +23,9 @@ from flowsim.kinds import plugins
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 PAGES = [page for page in PAGES if not {"generated", "_build"} & set(page.parts)]
-BLOCK = re.compile(r"^```(toml|shell|sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(toml|shell|sh|python)\n(.*?)^```$|^<!-- (stated|within): (.*?) -->$", re.MULTILINE | re.DOTALL
+)
 #: Scenarios that pages speak of without showing them.
 SCENARIOS = {
     "mysweep": """
@@ -80,6 +87,8 @@ EXIT_CODES = {
     "flowsim run quickstart.toml --resume": 2,
     "flowsim run quickstart.toml -o part.nc --set flow.until.steps=20": 3,
 }
+#: Networks that are not run, and the sections that they need beside their own.
+BUILT, BUILT_WITH = ("resnet",), {"loss": {"kind": "cross_entropy"}, "data.supervision": "cluster"}
 #: Commands that no test of the examples runs.
 ELSEWHERE = ("make ", "pip ", "git ", "python ", "cd ")
 
@@ -90,7 +99,11 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    return [Block(*found) for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    return [Block(*filter(None, found)) for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+
+
+def words(page: Path) -> str:
+    return BLOCK.sub(" ", page.read_text(encoding="utf-8"))
 
 
 WITH_EXAMPLES = [page for page in PAGES if blocks(page)]
@@ -144,12 +157,47 @@ def test_the_examples_of_a_page_run(page, files, tmp_path, monkeypatch, request)
     names: dict[str, object] = {}
     for language, text in blocks(page):
         if language == "toml":
-            flowsim.loads(text, name=page.name, folder=tmp_path)
+            run_smaller(flowsim.loads(text, name=page.name, folder=tmp_path))
         elif language == "python":
             exec(compile(text, f"{page.name}", "exec"), names)
+        elif language in ("stated", "within"):
+            stated = eval(text, names)
+            assert unwritten(stated, words(page)) == []
+            assert [*(disagreeing if language == "stated" else exceeded)(stated)] == []
         else:
             for line in text.replace("\\\n", "").splitlines():
                 run_command(line, at_full_size="papers" in page.parts)
+
+
+def run_smaller(scenario: flowsim.Scenario) -> None:
+    """Run what a page shows with few samples and for a short time. Deep networks of images are built alone: to compile them
+    takes longer than all else."""
+    keys, changes = scenario.to_dict(), {}
+    least = {"data.samples": 12, "data.test.samples": 12, "model.widths": [8, 6], "evaluate.robustness.samples": 4}
+    for key, value in least.items():
+        *sections, last = key.split(".")
+        section: Any = keys
+        for name in sections:
+            section = section.get(name) if isinstance(section, dict) else None
+        if isinstance(section, dict) and last in section:
+            changes[key] = value
+    if keys["model"]["kind"] in BUILT:
+        flowsim.build(scenario.replace({**changes, "data": {"kind": "cifar10", "samples": 12}, **BUILT_WITH}))
+        return
+    stages = keys.get("stage")
+    if stages:
+        changes["stage"] = [{**stage, **shorter(stage)} for stage in stages]
+    else:
+        changes |= {f"flow.{key}": value for key, value in shorter(keys["flow"]).items()}
+    tree = flowsim.run(scenario.replace({**changes, "observe.times": 3}), warn=lambda reason: None)
+    assert tree.attrs["status"] in ("done", "not_separated")
+
+
+def shorter(flow: dict[str, Any]) -> dict[str, Any]:
+    """Fewer iterations, or less time."""
+    if "iterations" in flow:
+        return {"iterations": 4} | ({"batch": 12} if "batch" in flow else {})
+    return {"until": {"time": min(0.2, flow["until"].get("time", 0.2))}}
 
 
 def run_command(line: str, at_full_size: bool) -> None:

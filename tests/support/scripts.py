@@ -1,7 +1,8 @@
-"""The scripts in docs/, as modules."""
+"""The scripts in docs/, as modules, which may import one another."""
 
 from __future__ import annotations
 
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +11,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def script(name: str) -> ModuleType:
+    if str(DOCS) not in sys.path:
+        sys.path.append(str(DOCS))
     spec = spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

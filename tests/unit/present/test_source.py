@@ -91,3 +91,13 @@ def test_groups_are_of_the_members_and_instants_that_are_looked_at(small, tmp_pa
             np.testing.assert_array_equal(source.group("numerics")["steps"], expected)
         part = Source(run.sel(seed=7).isel(time=slice(3, 6)))
         np.testing.assert_array_equal(part.group("numerics")["steps"], expected[3:6])
+
+
+def test_what_was_given_in_memory_is_drawn_from_what_the_result_holds():
+    x = np.array([[1.0, 0.2], [0.5, 1.0], [-1.0, -0.2], [-0.5, -1.0]])
+    start = flowsim.Weights(0.1 * np.array([[1.0, 0.5], [-0.3, 1.0]]), 0.1 * np.array([1.2, -1.1]))
+    asked = {"model": {"activation": "tanh"}, "flow": {"until": {"time": 1.0}}, "observe": {"times": 3}}
+    run = flowsim.run(asked, data=flowsim.Data(x, [1, 1, -1, -1]), init=start)
+    axes = run.flow.plot.boundary(interactive=False)
+    drawn = {tuple(point) for line in axes.lines for point in line.get_xydata().tolist()}
+    assert {tuple(point) for point in x.tolist()} <= drawn
