@@ -126,7 +126,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in SCENARIOS.items():
         (folder / f"{name}.toml").write_text(text)
     flowsim.run(flowsim.load(folder / "run.toml"), folder / "run.nc")
-    for name in ("a.nc", "b.nc", "flow.nc", "descent.nc", "prelu.nc", "relu.nc", "narrow.nc"):
+    for name in ("a.nc", "b.nc", "flow.nc", "descent.nc", "prelu.nc", "relu.nc", "wide.nc"):
         (folder / name).write_bytes((folder / "run.nc").read_bytes())
     return folder
 
