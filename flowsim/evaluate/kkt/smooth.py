@@ -84,7 +84,8 @@ def _jacobian(network: Network, reduced: Reduced, multiplier: Floats, support: B
     slopes = np.array([gradient(network, reduced, one, None).flat(problem) for one in single])
     matrix = np.zeros((size + len(slopes), size + len(slopes)))
     matrix[:size, size:], matrix[size:, :size] = -slopes.T, slopes
-    shift = DIFFERENCE * np.linalg.norm(network.hidden, axis=1)
+    norm = np.linalg.norm(network.hidden, axis=1)
+    shift = DIFFERENCE * np.where(norm > 0, norm, 1.0)  # a neuron may become 0 on the way
     rows = np.arange(neurons)
     blocks = matrix[: neurons * width, : neurons * width].reshape(neurons, width, neurons, width)
     for place in range(width):
