@@ -63,8 +63,17 @@ def keep_what_jax_compiles() -> None:
     jax.config.update("jax_compilation_cache_dir", str(Path(os.environ["FLOWSIM_CACHE"]) / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    # with a limit it takes a lock, and several workers may write
-    jax.config.update("jax_compilation_cache_max_size", 2**31)
+    # with a limit, JAX looks through all that it keeps whenever it writes; without one, it writes in place
+    from jax._src.lru_cache import LRUCache
+
+    LRUCache.put = _put_at_once
+
+
+def _put_at_once(self: Any, key: str, value: bytes) -> None:
+    """Several workers may write the same program, and read what another one writes."""
+    aside = self.path / f"{key}-{os.getpid()}"
+    aside.write_bytes(value)
+    aside.replace(self.path / f"{key}-cache")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -121,6 +130,8 @@ def client() -> Iterator[Any]:
         dashboard_address="127.0.0.1:0",
         memory_limit=0,
         silence_logs=50,
+        # else xarray asks its scheduler for a lock at every access to a file, in the tests that come after
+        set_as_default=False,
     ) as client:
         yield client
 

@@ -167,26 +167,32 @@ def refused_to_ensembles(scenario: flowsim.Scenario) -> dict[str, str]:
     return {}
 
 
-def but_for_numbers(value: object) -> object:
-    """What a scenario says without its numbers, its title and its sweep."""
+def words_of(value: object, key: str = "") -> Iterator[str]:
+    """Which words and switches a scenario has under which keys, and which keys it has at all."""
     if isinstance(value, dict):
-        return {key: but_for_numbers(part) for key, part in value.items() if key not in ("title", "sweep")}
-    if isinstance(value, list):
-        return [but_for_numbers(part) for part in value]
-    return value if isinstance(value, str) else None
+        for name, part in value.items():
+            if name not in ("title", "sweep"):
+                yield from words_of(part, f"{key}.{name}")
+    elif isinstance(value, list):
+        for part in value:
+            yield from words_of(part, key)
+    else:
+        yield f"{key} = {value}" if isinstance(value, str | bool) else key
 
 
 def by_what_they_say() -> Iterator[Any]:
-    """The shipped scenarios but those for an accelerator; of those that differ in numbers alone, and of convolutional
-    networks, which take long to compile, all but one at full size only."""
-    seen = set()
+    """The shipped scenarios but those for an accelerator. A choice of them says all that is said in any; the others, and
+    convolutional networks but one, which take long to compile, are for make test-papers."""
+    said = {}
     for name, file in shipped().items():
-        if "accelerator" in file.read_text():
-            continue
-        raw = tomllib.loads(file.read_text())
-        said = "conv" if raw.get("model", {}).get("kind") == "conv" else str(but_for_numbers(raw))
-        yield pytest.param(name, marks=[pytest.mark.papers] if said in seen else [])
-        seen.add(said)
+        if "accelerator" not in file.read_text():
+            raw = tomllib.loads(file.read_text())
+            said[name] = {".model.kind = conv"} if raw.get("model", {}).get("kind") == "conv" else {*words_of(raw)}
+    chosen, left = set(), set().union(*said.values())
+    while left:
+        chosen.add(max(said, key=lambda name: len(said[name] & left)))
+        left -= set().union(*(said[name] for name in chosen))
+    return (pytest.param(name, marks=[] if name in chosen else [pytest.mark.papers]) for name in said)
 
 
 @pytest.mark.parametrize("name", list(by_what_they_say()))
