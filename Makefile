@@ -12,10 +12,10 @@ demo: $(VENV)/.flowsim ## the quickstart scenario, end to end
 	$(BIN)/python -c "import xarray; print(xarray.open_dataset('$(DEMO)/quickstart.nc'))"
 	@echo "the results are in $(DEMO)/quickstart.nc; look again with: $(BIN)/flowsim show $(DEMO)/quickstart.nc"
 
-test: $(VENV)/.dev ## all tests but those of the papers at full size
+test: $(VENV)/.dev ## all tests but the long ones
 	$(BIN)/python -m pytest -n auto
 
-test-papers: $(VENV)/.dev ## the papers at full size
+test-papers: $(VENV)/.dev ## the long ones: the papers at full size, searches of every kind, processes that are killed
 	$(BIN)/python -m pytest -n auto -m papers
 
 test-rounding: $(VENV)/.dev ## all tests as other processors round; ROUNDING="--short nehalem" for a choice

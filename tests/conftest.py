@@ -27,6 +27,9 @@ os.environ.setdefault("FLOWSIM_CACHE", str(ROOT / "build" / "tests"))
 # JAX writes in place: processes that tests start, and kill, are to have nothing to do with what it keeps
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
 
+# nothing of a test has to outlive a loss of power, and disks take their time; tests/unit/test_durable.py has the real one
+os.fsync = os.fstat
+
 # machines are noisy, and what is compiled compiles in the first example
 settings.register_profile("flowsim", deadline=None, derandomize=True)
 #: Draws anew, or from --hypothesis-seed: tests/rounding.py.

@@ -18,7 +18,7 @@ def killed(*words: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills by what Linux has")
 def test_killed_runs_are_resumed():
-    killed("flow", "evaluated", "--kills", "3")
+    killed("flow", "evaluated", "--kills", "2")
 
 
 @pytest.mark.papers

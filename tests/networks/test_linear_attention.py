@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from support.designs import fifth_degree, grid, signs
 
 import flowsim
@@ -47,6 +48,7 @@ def test_the_flow_ends_at_the_preconditioned_step_of_gradient_descent():
     np.testing.assert_allclose([tree["value"].values[-1], tree["key_query"].values[-1]], wanted, atol=1e-6)
 
 
+@pytest.mark.papers
 def test_from_another_start_and_for_drawn_prompts_it_comes_close_to_the_same_limit():
     scenario = flowsim.Scenario(
         {

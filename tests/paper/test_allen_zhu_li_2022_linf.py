@@ -38,6 +38,7 @@ def measured(run):
     return dict(zip(names, claims["measured"].values, strict=True))
 
 
+@pytest.mark.papers
 def test_adversarial_training_makes_the_network_robust_where_no_learner_is():
     network = measured(flowsim.run(shortened("linf", (1500, 1200))))
     assert network["theorem_5_4.clean_error"] > 0.9

@@ -255,6 +255,7 @@ def test_figure_3_two_classes_lose_half_between_16_and_20_and_ten_classes_betwee
     assert (strong.sel(classifier="classes") <= strong.sel(classifier="network") + 0.02).all()
 
 
+@pytest.mark.papers
 def test_on_digits_training_on_ten_classes_is_more_robust():
     asked = {"attacks": ["strong"], "samples": 150, "steps": 40, "radii": [0.5, 1.0, 2.0]}
     names = ("digits_robust_2class", "digits_robust_10class")

@@ -105,6 +105,7 @@ def test_theorem_1_distance_is_of_order_alpha_squared_and_loss_of_order_alpha_to
     assert loss == pytest.approx(4, abs=0.5)
 
 
+@pytest.mark.papers
 def test_with_fixed_samples_and_dimension_the_slopes_are_1_and_2():
     rows = along("theorem1_fixed_size", (3, 5), **{"model.width": 20})
     distance, loss = slopes(rows)

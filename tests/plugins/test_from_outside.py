@@ -147,7 +147,9 @@ def test_what_they_compute_is_what_their_formulas_say(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.papers) if name == "ordinary" else name for name in SCENARIOS]
+)
 def test_they_are_swept_in_other_processes(folder, name):
     pytest.importorskip("distributed")
     with (folder / f"{name}.toml").open("a") as file:

@@ -16,7 +16,7 @@ from flowsim.papers.allen_zhu_li_2022 import perturbations, training
 from flowsim.papers.min_vidal_2025 import robustness
 from flowsim.scenario.shipped import shipped
 
-FEATURES, SAMPLES, NEURONS, ITERATIONS, TEST_SAMPLES = 24, 20, 10, 3, 1
+FEATURES, SAMPLES, NEURONS, CLASSES, ITERATIONS, TEST_SAMPLES = 24, 20, 6, 10, 3, 1
 
 
 def draw_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,6 +49,9 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     data, model = raw["data"], raw.get("model", {})
     named = [data.get(sign, 1) for sign in ("positive", "negative")]
     clusters = sum(len(one) if isinstance(one, list) else one for one in named)
+    if data.get("supervision") == "cluster":
+        # every class has neurons of its own; digits and images do not say how many there are
+        clusters = max(clusters, CLASSES)
     found: dict[str, Any] = {}
     if data.get("kind") != "points":
         # a part that is held out must leave some of every class

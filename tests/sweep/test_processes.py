@@ -105,6 +105,7 @@ def assert_as_undisturbed(folder: Path, undisturbed: xr.Dataset) -> None:
             np.testing.assert_array_equal(found[name], undisturbed[name], err_msg=str(name))
 
 
+@pytest.mark.papers
 def test_a_killed_command_is_resumed_and_a_killed_worker_has_its_points_run_by_others(folder, spawn, undisturbed):
     process = spawn(*sweeping("--workers", "1"))
     until(lambda: told(folder))

@@ -55,7 +55,7 @@ def test_a_run_is_checkpointed_again_and_again(small, tmp_path, monkeypatch):
             with flowsim.open(output) as tree:
                 reached.append(float(tree["time"].values[-1]))
 
-    flowsim.run(small(observe__times=11), output, progress=look)
+    flowsim.run(small(observe__times=5, flow__until={"time": 5.0}), output, progress=look)
     assert len(set(reached)) > 3
     assert np.all(np.diff(reached) >= 0)
 
