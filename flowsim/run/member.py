@@ -142,7 +142,7 @@ class Member:
         self.run = self._first_run()
 
     def _begin(self, index: int, time: float, counts: dict[str, int], instants: int) -> Begun:
-        return Begun(index, time, counts, instants, self.integrator.now(self.run.course.carry))
+        return Begun(index, time, counts, instants, self.run.course.now)
 
     def _make(self, begun: Begun) -> None:
         """Make the integrator and the recorder of a stage."""

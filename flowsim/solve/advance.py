@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Booleans, Floats
-from .integrator import Flying, Integrator, Passed, Report
+from .ending import end_within
+from .integrator import Dense, Flying, Inside, Integrator, Passed, Report
 from .schedule import Schedule
 from .snapshot import Snapshot
 
@@ -21,16 +22,24 @@ MOST_ATTEMPTS = 100_000
 
 @dataclass
 class Course:
-    """report: where it stands. attempts: the steps of the next chunk; one, until it is known how long a step takes."""
+    """report: where it stands; a flow that has met a goal of loss or alignment stands where it did, within the last step.
+    attempts: the steps of the next chunk; one, until it is known how long a step takes."""
 
     integrator: Integrator
     carry: Any
     schedule: Schedule
     attempts: int = 1
     report: Report = field(init=False)
+    _end: Inside | None = None
+    _sought: bool = False  # the end, within the step that met a goal
 
     def __post_init__(self) -> None:
         self.report = self.integrator.report(self.carry)
+
+    @property
+    def now(self) -> Snapshot:
+        """The state where it stands."""
+        return self.integrator.now(self.carry) if self._end is None else self._end.snapshot
 
     @property
     def due(self) -> bool:
@@ -53,29 +62,50 @@ class Course:
             instants = most = 1
         ahead = schedule.ahead(instants)
         attempts = self.attempts if most is None else max(min(self.attempts, most), 1)
-        passed = self._through(np.array(ahead or [schedule.bound]), attempts, stopped)
-        self.report = self.integrator.report(self.carry)
+        readings = np.array(ahead or [schedule.bound])
+        passed = self._through(readings, attempts, stopped)
+        self.report = self._standing(self.integrator.report(self.carry))
+        if passed is not None and self._end is not None:
+            kept = int((readings[: len(passed)] <= self.report.reading).sum())
+            passed = passed[:kept] if kept else None
         if tried := self.report.tried - before.tried:
             seconds = max(time.monotonic() - begun, 1e-6)
             self.attempts = max(1, min(int(tried * CHUNK_SECONDS / seconds), MOST_ATTEMPTS))
         if ahead:
             schedule.index += 0 if passed is None else len(passed)
             return passed
-        return Passed.of([self._now()]) if schedule.every_step and self.report.steps > before.steps else None
+        stepped = schedule.every_step and self.report.steps > before.steps
+        return Passed.of([(self.now, self.report)]) if stepped else None
 
-    def _now(self) -> tuple[Snapshot, Report]:
-        return self.integrator.now(self.carry), self.report
+    def _standing(self, report: Report) -> Report:
+        """The report of the integrator, or the one of the instant at which its last step has met a goal."""
+        if not isinstance(self.integrator, Dense):
+            return report
+        if report.reached and report.tried and not self._sought:
+            end, self._sought = end_within(self.integrator, self.carry), True
+            # a step of the loss clock may go past the latest time
+            self._end = end if end is not None and end.snapshot.time <= report.time else None
+        if self._end is None:
+            return report
+        return replace(
+            report,
+            time=float(self._end.snapshot.time),
+            log10_time=self._end.snapshot.log10_time,
+            clock=None if report.clock is None else self._end.reading,
+            reached=self.integrator.goal(self._end.log_loss),
+        )
 
     def _through(self, instants: Floats, attempts: int, stopped: Booleans) -> Passed | None:
         if isinstance(self.integrator, Flying):
             return self.integrator.through(self.carry, instants, attempts, stopped)
         passed, last = [], self.report.tried + attempts
         for instant in instants.tolist():
-            if self.report.reading < instant and not stopped[0]:
+            if self.report.reading < instant and not stopped[0] and self._end is None:
                 self.carry = self.integrator.advance(self.carry, instant, last - self.report.tried)
                 self.report = self.integrator.report(self.carry)
             if self.report.reading < instant:
                 break
             at_its_end = self.report.reading == instant
-            passed.append(self._now() if at_its_end else (self.integrator.at(self.carry, instant), self.report))
+            state = self.integrator.now(self.carry) if at_its_end else self.integrator.at(self.carry, instant)
+            passed.append((state, self.report))
         return Passed.of(passed) if passed else None

@@ -14,6 +14,11 @@ A_WHILE = 1000.0
 #: It rests where, while the time grows e-fold, the loss falls by less than this part of itself and no unit moves by more
 #: than this part of its size.
 SETTLED_LOSS, SETTLED_MOTION = 1e-6, 0.1
+#: A neuron dies where it shrinks with |v| >= |w|, so that neither passes through zero. Shrinking is then no motion, turning
+#: counts by so much more: where it is turned away from, that grows like e^s while the neuron shrinks by e^-s.
+TURNS_AWAY = 1e9
+#: |v| and |w| are the same up to this part.
+SAME_SIZE = 1e-9
 
 #: Chebyshev methods: damping, and what it leaves of the stability interval, INTERVAL (stages^2 - 1).
 DAMPING, INTERVAL = 2.0 / 13.0, 0.65

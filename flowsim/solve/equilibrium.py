@@ -14,7 +14,7 @@ from ..kinds.network import Network, unit_sizes
 from ..kinds.stop import Watched
 from ..problem import Reduced
 from ..scenario import Scenario
-from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SETTLED_LOSS, SETTLED_MOTION
+from .constants import A_WHILE, FIRST_MOTION, OUTPUT_FLOOR, SAME_SIZE, SETTLED_LOSS, SETTLED_MOTION, TURNS_AWAY
 from .goals import Watch
 from .snapshot import Snapshot
 
@@ -25,7 +25,7 @@ FACTOR, TOLERANCES = 1.0, 10.0
 #: this part of itself.
 NEARER = 0.1
 
-NOT_SAVED = ("rtol", "settled", "look", "target", "network")
+NOT_SAVED = ("rtol", "settled", "look", "target", "network", "mortal")
 
 AT_REST = "the flow came to rest"
 TURNED = "the neurons hardly turn any more"
@@ -50,7 +50,8 @@ class Target:
 class Rest:
     """What is looked back at. settled: what was found, in words, or "". next_look: the time of the next look; look: the
     snapshot's arrays at the last one, log_loss: the smallest until then; smallest: until now. next_turn, next_log_time: the
-    time, and log10 of it, from which the next look at the angle to the goal is due; angle: that at the last one."""
+    time, and log10 of it, from which the next look at the angle to the goal is due; angle: that at the last one. mortal:
+    whether neurons may die, as TURNS_AWAY says."""
 
     rtol: float
     next_look: float
@@ -63,6 +64,7 @@ class Rest:
     look: tuple[Floats, ...] = ()
     target: Target | None = None
     network: Network | None = None
+    mortal: bool = False
 
     @classmethod
     def of(cls, scenario: Scenario, reduced: Reduced, first_step: float) -> Rest | None:
@@ -71,7 +73,10 @@ class Rest:
         if flow.descends or flow.until.time is not None or set(flow.until.goals) == {"steps"}:
             return None
         soon = A_WHILE * first_step / FIRST_MOTION
-        return cls(flow.rtol, soon, next_turn=soon, target=_target(scenario, reduced), network=reduced.problem.network)
+        problem, target = reduced.problem, _target(scenario, reduced)
+        mortal = problem.two_layers and problem.trained_output and problem.activation.degree is not None
+        mortal = mortal and problem.activation.homogeneity == 1
+        return cls(flow.rtol, soon, next_turn=soon, target=target, network=problem.network, mortal=mortal)
 
     def note(self, snapshot: Snapshot, log_loss: float, by_loss: bool) -> None:
         """Look at an instant, later than those before it. by_loss: whether the loss clock runs, on which the engine itself
@@ -94,7 +99,7 @@ class Rest:
     def _motion(self, before: tuple[Floats, ...], after: tuple[Floats, ...]) -> float:
         """The largest change of a unit relative to what it was."""
         if self.network is None:
-            return _motion(before, after)
+            return _motion(before, after, self.mortal)
         sizes = [unit_sizes(array, leaf.units, np) for array, leaf in zip(before, self.network.leaves, strict=True)]
         change = [now - then for then, now in zip(before, after, strict=True)]
         return float(self.network.relative(change, sizes, np).max())
@@ -140,13 +145,15 @@ def _target(scenario: Scenario, reduced: Reduced) -> Target | None:
     return Target(reduced, min(aligning.values()))
 
 
-def _motion(before: tuple[Floats, ...], after: tuple[Floats, ...]) -> float:
-    """The largest change of a neuron's direction, log norm or output weight, relative to what it was."""
+def _motion(before: tuple[Floats, ...], after: tuple[Floats, ...], mortal: bool) -> float:
+    """The largest change of a neuron's direction, log norm or output weight, relative to what it was; of one that dies, of
+    its direction alone."""
     (u, rho, sign, log), (u_now, rho_now, sign_now, log_now) = before, after
     largest = np.maximum(np.maximum(log, log_now), rho_now + math.log(OUTPUT_FLOOR))
-    changes = [
-        np.linalg.norm(u_now - u, axis=1),
-        np.abs(rho_now - rho),
-        np.abs(sign_now * np.exp(log_now - largest) - sign * np.exp(log - largest)),
-    ]
-    return max(float(np.max(change)) for change in changes)
+    turned = np.linalg.norm(u_now - u, axis=1)
+    scaled = np.abs(sign_now * np.exp(log_now - largest) - sign * np.exp(log - largest))
+    moved = np.maximum(np.maximum(turned, np.abs(rho_now - rho)), scaled)
+    if mortal:
+        dies = (rho_now < rho) & (sign_now == sign) & (log_now - rho_now >= np.log1p(-SAME_SIZE))
+        moved = np.where(dies, np.minimum(moved, TURNS_AWAY * turned), moved)
+    return float(moved.max())

@@ -56,20 +56,20 @@ class Watch(NamedTuple):
         return cls(center, targeted, reduced.feature_coordinates)
 
 
-def met_at_start(goals: Goals, reduced: Reduced, start: Snapshot, log_loss: float) -> bool:
-    """Whether the loss or the alignment that is wanted is there before the first step, where engines do not look.
+def lacking(goals: Goals, reduced: Reduced, snapshot: Snapshot, log_loss: float) -> float:
+    """How much the nearest of the loss and the alignment that are wanted lacks at an instant: 0 or less where it is met.
 
-    log_loss: of what is trained on, at the start.
+    Of the loss the part of its logarithm, where that is past 1, of the alignment the worst cosine; inf where neither is
+    wanted. log_loss: of what is trained on.
     """
-    if -np.inf < goals.log_loss and log_loss <= goals.log_loss:
-        return True
+    loss = (log_loss - goals.log_loss) / max(1.0, abs(goals.log_loss)) if goals.log_loss > -np.inf else np.inf
     if np.isinf(goals.alignment):
-        return False
+        return float(loss)
     watch = Watch.of(reduced)
-    direction = (start.direction * watch.feature)[watch.targeted]
+    direction = (snapshot.direction * watch.feature)[watch.targeted]
     size = np.linalg.norm(direction, axis=1)
     cosine = np.einsum("jr,jr->j", direction, watch.center[watch.targeted]) / np.where(size > 0, size, 1.0)
-    return bool(len(cosine) and (cosine >= goals.alignment).all())
+    return float(min(loss, goals.alignment - cosine.min(initial=np.inf))) if len(cosine) else float(loss)
 
 
 def reached_goal(until: Until, log_loss: float) -> str:

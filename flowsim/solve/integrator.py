@@ -110,6 +110,28 @@ class Passed:
         return Passed(self.snapshot[part], {name: values[part] for name, values in self.numerics.items()})
 
 
+@dataclass(frozen=True)
+class Inside:
+    """An instant within a step. reading: what it is named by. log_loss: of what is trained on. lacking: what the nearest
+    goal of loss or alignment lacks there, 0 or less where it is met."""
+
+    snapshot: Snapshot
+    reading: float
+    log_loss: float
+    lacking: float
+
+
+@runtime_checkable
+class Dense(Integrator, Protocol):
+    """An integrator of a flow, which knows the state at any instant within a step. Descent has none between iterations."""
+
+    def within(self, carry: Any, part: float) -> Inside:
+        """At a part of the last accepted step, between 0 and 1."""
+
+    def goal(self, log_loss: float) -> str:
+        """The goal that is met, in words, known that one is."""
+
+
 @runtime_checkable
 class Flying(Integrator, Protocol):
     """An integrator with a loop of its own through many instants, which does not come back to the host in between."""

@@ -54,8 +54,8 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
         return Status(
             "not_separated",
             f"the loss falls no further {_where(report)}, before reaching its {_goals(scenario)}: the network does not "
-            "separate the data, as with contradictory labels",
-            "ask for a time or a larger loss, or for a network or data that can be separated",
+            "separate the data, as with contradictory labels, or as neurons that could are dead or dying",
+            "ask for a time or a larger loss, for data that can be separated, or for more neurons or another seed",
             3,
         )
     if report.resting or (report.stalled and math.isinf(report.step_size)):
@@ -83,7 +83,8 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
         return Status(
             "step_underflow",
             f"the step size fell to {report.step_size:.3g} {_where(report)}",
-            "the solver cannot resolve the flow here; try a larger flow.rtol, or the numba engine if the field has jumps",
+            "the solver cannot resolve the flow here; try another flow.rtol, smaller or larger: rounding is below the first, "
+            "the second sees fewer events; or the numba engine if the field has jumps",
             3,
         )
     return None

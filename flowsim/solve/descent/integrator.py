@@ -11,7 +11,7 @@ from ...kinds.streams import stream
 from ...problem import Reduced
 from ...problem.planes import Planes
 from ...scenario import Scenario
-from ..goals import Goals, met_at_start, reached_goal
+from ..goals import Goals, lacking, reached_goal
 from ..integrator import Report
 from ..numba.layout import ACCEPTED, EVALUATIONS, FINITE, LOG_LOSS, REACHED, STALLED, TIME, Aims, Data, Network, State
 from ..numba.regime import Regime, purifies
@@ -68,7 +68,7 @@ class DescentIntegrator:
         self.advance(state, 0.0, 0)
         if (goals := Goals.of(self._until)).watched:
             log_loss = float(state.clock[LOG_LOSS])
-            state.counts[REACHED] = met_at_start(goals, self._reduced, self.now(state), log_loss)
+            state.counts[REACHED] = lacking(goals, self._reduced, self.now(state), log_loss) <= 0
         return state
 
     def advance(self, carry: State, stop: float, attempts: int) -> State:

@@ -82,7 +82,7 @@ class LossClock:
         later = times._replace(begin_log_time=times.log_time, log_speed=jnp.array(log_speed), slope=jnp.array(slope))
         log_time = log_time_inside(jnp.ones(()), length, later)
         units = jnp.maximum(jnp.exp(log_time - speed), A_WHILE / times.rate)
-        motion = jnp.max(self.coordinates.errors(state, state, velocity))
+        motion = jnp.max(self.coordinates.paces(state, velocity))
         right = self.coordinates.network.all_right(self.coordinates.outputs(state, constants), constants.data)
         rests = self.endless & ~right & (-falling * units <= SETTLED_LOSS) & (units * motion < SETTLED_MOTION)
         return later._replace(log_time=log_time), rests

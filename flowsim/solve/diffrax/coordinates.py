@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...problem import Reduced
-from ..constants import OUTPUT_FLOOR
+from ..constants import OUTPUT_FLOOR, SAME_SIZE, TURNS_AWAY
 from ..snapshot import Snapshot
 from .field import Data, Network
 
@@ -62,10 +62,13 @@ class Coordinates(Protocol):
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(m,): each neuron's error relative to that neuron: its angle, log norm and output weight, the largest."""
 
+    def paces(self, state: State, velocity: State) -> jax.Array:
+        """(m,): how fast each neuron moves, relative to itself, where what dies does not move: see TURNS_AWAY."""
+
     def step_errors(
         self, before: State, after: State, error: State, length: jax.Array, rtol: jax.Array, constants: Constants
     ) -> jax.Array:
-        """The same of a step of this length, which is accepted where none is above rtol."""
+        """The same as `errors` of a step of this length, which is accepted where none is above rtol."""
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(|theta|^2, <theta, theta'>, <theta', -grad L>) over what is trained; without learning rates the last is
@@ -136,6 +139,16 @@ class Polar(OfNeurons):
         size = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         return jnp.maximum(worst, jnp.abs(error.output) / jnp.maximum(size, OUTPUT_FLOOR))
 
+    def paces(self, state: State, velocity: State) -> jax.Array:
+        assert velocity.log_norm is not None
+        rates, turning = self.errors(state, state, velocity), jnp.linalg.norm(velocity.hidden, axis=1)
+        if not self.network.keeps_balance:
+            return rates
+        dies = velocity.log_norm < 0
+        if state.output is not None:
+            dies &= jnp.abs(state.output) >= 1 - SAME_SIZE
+        return jnp.where(dies, jnp.minimum(rates, TURNS_AWAY * turning), rates)
+
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         assert state.log_norm is not None
         assert velocity.log_norm is not None
@@ -195,6 +208,17 @@ class Cartesian(OfNeurons):
         output = jnp.maximum(jnp.abs(before.output), jnp.abs(after.output))
         output = jnp.maximum(output, OUTPUT_FLOOR * size)
         return jnp.maximum(worst, jnp.abs(error.output) / jnp.where(output > 0, output, 1.0))
+
+    def paces(self, state: State, velocity: State) -> jax.Array:
+        rates = self.errors(state, state, velocity)
+        if not self.network.keeps_balance or state.output is None:
+            return rates
+        size = row_norms(state.hidden)
+        unit = state.hidden / jnp.where(size > 0, size, 1.0)[:, None]
+        growth = jnp.sum(unit * velocity.hidden, axis=1)
+        turning = row_norms(velocity.hidden - growth[:, None] * unit) / jnp.where(size > 0, size, 1.0)
+        dies = (size > 0) & (growth < 0) & (jnp.abs(state.output) >= (1 - SAME_SIZE) * size)
+        return jnp.where(dies, jnp.minimum(rates, TURNS_AWAY * turning), rates)
 
     def products(self, state: State, velocity: State, constants: Constants) -> tuple[jax.Array, jax.Array, jax.Array]:
         pairs = [(state.hidden, velocity.hidden)]

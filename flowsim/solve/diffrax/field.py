@@ -124,6 +124,11 @@ class Network(OfLoss):
             output=scale * total,
         )
 
+    @property
+    def keeps_balance(self) -> bool:
+        """Whether |w_j|^2 - v_j^2 stays what it is, for every neuron."""
+        return self.trained_output and self.activation.degree is not None and self.activation.homogeneity == 1
+
     def _size(self, log_norm: jax.Array, ratio: jax.Array) -> jax.Array:
         return jnp.sum(jnp.exp(2 * log_norm) * (1 + (ratio**2 if self.trained_output else 0.0)))
 

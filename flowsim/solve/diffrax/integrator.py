@@ -18,15 +18,15 @@ from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
 from ..function import network_of
-from ..goals import Goals, Watch, met_at_start, reached_goal
-from ..integrator import Report
+from ..goals import Goals, Watch, lacking, reached_goal
+from ..integrator import Inside, Report
 from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from .chebyshev import Chebyshev
 from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
-from .stepper import Carry, Stepper
+from .stepper import LARGEST, Carry, Stepper
 from .tree import Objective, Tree
 
 
@@ -84,7 +84,7 @@ def _growth(problem: Problem, loss_clock: bool) -> float:
 
 
 class DiffraxIntegrator:
-    """Implements :class:`flowsim.solve.integrator.Integrator`."""
+    """Implements :class:`flowsim.solve.integrator.Dense`."""
 
     @in_float64
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
@@ -131,7 +131,7 @@ class DiffraxIntegrator:
         if not self._goals.watched:
             return carry
         log_loss = float(self._stepper.log_loss(carry.state, self._constants))
-        met = met_at_start(self._goals, self._reduced, self.now(carry), log_loss)
+        met = lacking(self._goals, self._reduced, self.now(carry), log_loss) <= 0
         return carry._replace(reached=jnp.asarray(met))
 
     @in_float64
@@ -168,7 +168,7 @@ class DiffraxIntegrator:
             steps=int(carry.accepted),
             rejections=int(carry.rejected),
             evaluations=self._of(carry).evaluations(carry),
-            reached=self._goal(carry) if carry.reached else "",
+            reached=self.goal(float(self._stepper.log_loss(carry.state, self._constants))) if carry.reached else "",
             stalled=bool(carry.stalled),
             finite=bool(carry.finite),
             log10_time=self._log10_time(carry),
@@ -184,6 +184,25 @@ class DiffraxIntegrator:
         time = float(jnp.exp(log_time)) if self._by_clock else reading
         inside = self._snapshot(time, stepper.interpolate(carry, self._constants, clock))
         return replace(inside, log10_time=float(log_time) / np.log(10) if self._has_log10_time else None)
+
+    @in_float64
+    def within(self, carry: Carry, part: float) -> Inside:
+        stepper = self._of(carry)
+        clock, log_time = stepper.place(carry, jnp.asarray(part))
+        state = stepper.interpolate(carry, self._constants, clock)
+        time = float(clock if carry.times is None else jnp.exp(log_time))
+        log10_time = float(log_time) / np.log(10) if self._has_log10_time else None
+        snapshot, log_loss = self._snapshot(time, state), float(stepper.log_loss(state, self._constants))
+        reading = {"time": min(time, LARGEST), "clock": float(clock), "log10_time": float(log_time) / np.log(10)}
+        return Inside(
+            replace(snapshot, log10_time=log10_time),
+            reading[stepper.reading],
+            log_loss,
+            lacking(self._goals, self._reduced, snapshot, log_loss),
+        )
+
+    def goal(self, log_loss: float) -> str:
+        return reached_goal(self._until, log_loss)
 
     @in_float64
     def now(self, carry: Carry) -> Snapshot:
@@ -210,10 +229,6 @@ class DiffraxIntegrator:
             return None
         log_time = jnp.log(carry.time) if carry.times is None else carry.times.log_time
         return min(float(log_time), float(np.log(self._goals.end))) / np.log(10)
-
-    def _goal(self, carry: Carry) -> str:
-        """The goal that the carry has reached, in words."""
-        return reached_goal(self._until, float(self._stepper.log_loss(carry.state, self._constants)))
 
     def _snapshot(self, time: float, state: State) -> Snapshot:
         return self._stepper.coordinates.snapshot(time, state, self._constants)

@@ -171,6 +171,13 @@ class Stepper:
         return carry.previous + part_at(log_time, length, carry.times) * length, log_time
 
     @partial(jax.jit, static_argnums=0)
+    def place(self, carry: Carry, part: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(`time` here, log of flow time) at a part of the last accepted step."""
+        length = carry.time - carry.previous
+        clock = carry.previous + part * length
+        return clock, jnp.log(clock) if carry.times is None else log_time_inside(part, length, carry.times)
+
+    @partial(jax.jit, static_argnums=0)
     def interpolate(self, carry: Carry, constants: Constants, time: jax.Array) -> State:
         """The state within the last accepted step."""
         if isinstance(self.solver, Chebyshev):

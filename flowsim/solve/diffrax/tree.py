@@ -72,6 +72,10 @@ class Tree:
         """(units,): each one's error relative to the larger of its sizes before and after."""
         return self.of.relative(_arrays(error), self._sizes(before, after), jnp)
 
+    def paces(self, state: State, velocity: State) -> jax.Array:
+        """(units,): of units that are no neurons none dies"""
+        return self.errors(state, state, velocity)
+
     def step_errors(
         self, before: State, after: State, error: State, length: jax.Array, rtol: jax.Array, constants: Constants
     ) -> jax.Array:

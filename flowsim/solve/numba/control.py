@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isfinite, sqrt
 
 from ...arrays import Floats
-from ..constants import OUTPUT_FLOOR
+from ..constants import OUTPUT_FLOOR, SAME_SIZE, TURNS_AWAY
 from .compiled import compiled
 from .field import dot, norm_of
 from .layout import Aims, Network, State
@@ -84,6 +84,30 @@ def relative(j: int, before: Floats, after: Floats, change: Floats, least: float
         output = max(output, OUTPUT_FLOOR * size)
     third = abs(change[j, r + 1]) / (output if output > 0.0 else 1.0)
     return max(first, second, third) + 0.0 * (first + second + third)
+
+
+@compiled
+def pace(j: int, rtol: float, y: Floats, velocity: Floats, output: float, network: Network) -> float:
+    """How fast neuron j moves, relative to itself, where what dies does not move: see TURNS_AWAY."""
+    rate = relative(j, y, y, velocity, least_size(rtol, output), network.polar)
+    if not network.trained or network.homogeneity != 1.0 or network.degree == 0.0:
+        return rate
+    r = y.shape[1] - 2
+    growth, ratio, size = velocity[j, r], 1.0 if network.balanced else abs(y[j, r + 1]), 1.0
+    if not network.polar:
+        size, growth = norm_of(y[j, :r]), 0.0
+        if size == 0.0:
+            return rate
+        ratio = abs(y[j, r + 1]) / size
+        for c in range(r):
+            growth += (y[j, c] / size) * (velocity[j, c] / size)
+    if growth >= 0.0 or ratio < 1.0 - SAME_SIZE:
+        return rate
+    square = 0.0
+    for c in range(r):
+        turning = velocity[j, c] / size if network.polar else (velocity[j, c] - growth * y[j, c]) / size
+        square += turning * turning
+    return min(rate, TURNS_AWAY * sqrt(square))
 
 
 @compiled

@@ -12,15 +12,15 @@ from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
 from ...problem.planes import planes
 from ...scenario import Scenario
-from ..goals import Goals, met_at_start, reached_goal
-from ..integrator import Passed, Report
+from ..goals import Goals, lacking, reached_goal
+from ..integrator import Inside, Passed, Report
 from ..plan import GOING_OVER, Plan
 from ..snapshot import Snapshot
 from . import layout
 from .layout import Aims, Data, Log, Network, State, Work
 from .regime import Regime
 from .rows import Rows
-from .stepper import ADVANCE, INSIDE, THROUGH, kernel
+from .stepper import ADVANCE, INSIDE, LARGEST, THROUGH, WITHIN, kernel
 from .tableau import SOLVERS
 
 #: name of integrator.COUNTS -> its place in the state's counts
@@ -53,7 +53,7 @@ class Carry:
 
 
 class NumbaIntegrator:
-    """Implements :class:`flowsim.solve.integrator.Integrator` and :class:`flowsim.solve.integrator.Flying`."""
+    """Implements :class:`flowsim.solve.integrator.Dense` and :class:`flowsim.solve.integrator.Flying`."""
 
     def __init__(self, scenario: Scenario, reduced: Reduced, plan: Plan):
         problem = reduced.problem
@@ -83,7 +83,7 @@ class NumbaIntegrator:
         self.advance(carry, 0.0, 0)
         if (goals := Goals.of(self._until)).watched:
             log_loss = float(carry.state.clock[layout.LOG_LOSS])
-            carry.state.counts[layout.REACHED] = met_at_start(goals, self._reduced, self.now(carry), log_loss)
+            carry.state.counts[layout.REACHED] = lacking(goals, self._reduced, self.now(carry), log_loss) <= 0
         return carry
 
     def advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
@@ -112,7 +112,7 @@ class NumbaIntegrator:
             time=min(float(clock[layout.FLOW_TIME]), self._setting[3].end),
             step_size=float(clock[layout.STEP]),
             **counted,
-            reached=reached_goal(self._until, float(clock[layout.LOG_LOSS])) if reached else "",
+            reached=self.goal(float(clock[layout.LOG_LOSS])) if reached else "",
             stalled=bool(counts[layout.STALLED]),
             finite=bool(counts[layout.FINITE]),
             log10_time=self._log10_time(carry) if self._loss_clock else None,
@@ -122,11 +122,34 @@ class NumbaIntegrator:
         )
 
     def at(self, carry: Carry, reading: float) -> Snapshot:
-        state, y = carry.state, np.empty_like(carry.state.y)
+        y = np.empty_like(carry.state.y)
         log_time = self._ask(INSIDE, carry, reading=reading, y=y)
-        time = float(_exp(log_time)) if self._by_clock else reading
+        return self._seen(carry, y, float(_exp(log_time)) if self._by_clock else reading, log_time)
+
+    def within(self, carry: Carry, part: float) -> Inside:
+        clock, y = carry.state.clock, np.empty_like(carry.state.y)
+        made = part * (clock[layout.TIME] - clock[layout.BEGIN])  # an event may have cut off the rest
+        log_time = self._ask(WITHIN, carry, reading=made / clock[layout.LENGTH], y=y)
+        reading = float(clock[layout.BEGIN] + made)
+        time = float(_exp(log_time)) if carry.state.counts[layout.LOSS_CLOCK] else reading
+        if self._setting[3].reading != layout.BY_CLOCK:
+            reading = log_time / np.log(10) if self._by_clock else min(time, LARGEST)
+        snapshot, log_loss = self._seen(carry, y, time, log_time), self._log_loss(y)
+        return Inside(snapshot, reading, log_loss, lacking(Goals.of(self._until), self._reduced, snapshot, log_loss))
+
+    def goal(self, log_loss: float) -> str:
+        return reached_goal(self._until, log_loss)
+
+    def _log_loss(self, y: Floats) -> float:
+        """Of what is trained on, at a state."""
+        there = self._empty()
+        there.state.y[:] = y
+        return float(self.advance(there, 0.0, 0).state.clock[layout.LOG_LOSS])
+
+    def _seen(self, carry: Carry, y: Floats, time: float, log_time: float) -> Snapshot:
+        """The snapshot of what the kernel has looked at within a step."""
         log10_time = log_time / np.log(10) if self._loss_clock else None
-        sliding = self._sliding(state.seen_count, state.seen_plane)
+        sliding = self._sliding(carry.state.seen_count, carry.state.seen_plane)
         return self._rows.snapshot(time, y, sliding, log10_time)
 
     def now(self, carry: Carry) -> Snapshot:

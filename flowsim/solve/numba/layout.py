@@ -45,8 +45,9 @@ LOSS_CLOCK, METHOD, SINCE, PATIENCE, UNSEPARATED, GOES_OVER, SEPARATED, PIECED =
 # event at which the next one has to choose gates first
 WALKS, UPDATES, INEXACT, TURNS = range(18, 22)
 COUNTERS = 22
-#: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time.
-BY_TIME, BY_CLOCK, BY_LOG10_TIME = range(3)
+#: Aims.reading: instants are named by the flow's time, by the clock, or by log10 of the time. BY_PART: of a
+#: step, what is asked for by itself.
+BY_TIME, BY_CLOCK, BY_LOG10_TIME, BY_PART = range(4)
 READINGS = ("time", "clock", "log10_time")
 
 

@@ -13,7 +13,7 @@ from ..constants import A_WHILE, FIRST_MOTION, LONG_STEP, SETTLED_LOSS, SETTLED_
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
 from .clock import by_pair, growth, log_time_inside, part_at, slope_of
 from .compiled import compiled, entry
-from .control import all_aligned, least_size, relative, step_error
+from .control import all_aligned, least_size, pace, relative, step_error
 from .dense import advanced, densify, interpolate, locate, look_inside, normalise, settle, time_there
 from .field import copy, copy_row, evaluate
 from .formulas import all_right, log_loss
@@ -28,6 +28,7 @@ from .layout import (
     BEGUN,
     BY_CLOCK,
     BY_LOG10_TIME,
+    BY_PART,
     BY_TIME,
     CANDIDATE,
     CANDIDATES,
@@ -88,7 +89,7 @@ LEAST_PATIENCE = 20
 #: So often it looks whether it has been stopped.
 STEPS_BETWEEN_LOOKS = 64
 #: What a kernel is asked for: a function below.
-ADVANCE, INSIDE, THROUGH = range(3)
+ADVANCE, INSIDE, WITHIN, THROUGH = range(4)
 
 
 @cache
@@ -117,8 +118,8 @@ def flow(
     if task == ADVANCE:
         advance(reading, attempts, network, data, solver, aims, state, work)
         return 0.0
-    if task == INSIDE:
-        return inside(reading, network, data, solver, aims, state, work, y)
+    if task in (INSIDE, WITHIN):
+        return inside(reading, BY_PART if task == WITHIN else aims.reading, network, data, solver, state, work, y)
     return float(through(instants, attempts, stopped, network, data, solver, aims, state, work, log))
 
 
@@ -178,7 +179,7 @@ def through(
         log.step[place] = clock[STEP]
         if within:
             y = log.y[place]
-            log.log_time[place] = inside(instants[place], network, data, solver, aims, state, work, y)
+            log.log_time[place] = inside(instants[place], aims.reading, network, data, solver, state, work, y)
         else:
             if WITH_GATES and counts[TURNS]:
                 _turn_first(network, data, solver.early, aims, state, work)
@@ -194,17 +195,20 @@ def through(
 
 @compiled
 def inside(
-    reading: float, network: Network, data: Data, solver: Solver, aims: Aims, state: State, work: Work, y: Floats
+    reading: float, by: int, network: Network, data: Data, solver: Solver, state: State, work: Work, y: Floats
 ) -> float:
-    """The state at a reading within the last accepted step, into y; the log of its time. What it evaluates for that is not
-    counted: counts say what steps took, whatever is kept of them."""
+    """The state at a reading within the last accepted step, into y; the log of its time. by: what it is read off, BY_PART
+    for a part of the step's whole length. What it evaluates for that is not counted: counts say what steps took, whatever
+    is kept of them."""
     clock, evaluations = state.clock, state.counts[EVALUATIONS]
     tableau = _method(state.counts[METHOD], solver)
     densify(network, data, tableau, state, work)
-    log_time = reading * LOG_10 if aims.reading == BY_LOG10_TIME else log(reading)
+    if by == BY_PART:
+        reading, by = clock[BEGIN] + reading * clock[LENGTH], BY_CLOCK
+    log_time = reading * LOG_10 if by == BY_LOG10_TIME else log(reading)
     if WITH_LOSS_CLOCK and state.counts[LOSS_CLOCK]:
         smooth = by_pair(tableau, state, work) or state.counts[PIECED]
-        if aims.reading == BY_CLOCK:
+        if by == BY_CLOCK:
             part = (reading - clock[BEGIN]) / clock[LENGTH]
             log_time = log_time_inside(part, tableau, state, work)
             if not smooth:
@@ -214,7 +218,7 @@ def inside(
             if not smooth:
                 part = locate(log_time, part, tableau, network, data, state, work, y)
     else:
-        time = reading if aims.reading == BY_TIME else exp(log_time)
+        time = exp(log_time) if by == BY_LOG10_TIME else reading
         part = (time - clock[BEGIN]) / clock[LENGTH]
     if WITH_CHEBYSHEV and tableau.chebyshev:
         chebyshev_inside(part, network, data, state, work, y)
@@ -440,14 +444,17 @@ def _choose_method(solver: Solver, network: Network, data: Data, state: State, w
 @compiled
 def _rests(network: Network, data: Data, aims: Aims, state: State, work: Work) -> bool:
     """Whether a loss with samples on the wrong side will fall no further: it falls by less than SETTLED_LOSS, and no
-    neuron moves by SETTLED_MOTION of its size, while the time grows e-fold."""
+    neuron that does not die moves by SETTLED_MOTION of its size, while the time grows e-fold."""
     clock = state.clock
     _, falling = slope_of(state.y, state.ahead, network, data)
     # of the clock, at its present speed, and no less than a while by what was fast at first
     units = max(exp(clock[LOG_TIME] - clock[LOG_SPEED]), A_WHILE / clock[FIRST_RATE])
     if -falling * units > SETTLED_LOSS or all_right(network.loss, work.outputs, data.targets):
         return False
-    return units * _rate(aims, network, state, work) < SETTLED_MOTION
+    for j in range(len(state.y)):
+        if units * pace(j, aims.rtol, state.y, state.ahead, work.output[j], network) >= SETTLED_MOTION:
+            return False
+    return True
 
 
 @compiled

@@ -86,3 +86,38 @@ def test_the_angle_to_a_goal_has_to_fall(small):
     for time in (1e4, 1e5, 1e9, 1e15):
         watcher.note(Snapshot(time, *(start._rows()[1:5])), -1.0, by_loss=True)
     assert watcher.settled == equilibrium.TURNED
+
+
+def dying(time: float, turned: float = 0.0, ratio: float = 1.0) -> Snapshot:
+    """Two neurons that hold still, but for the second's size, which falls like 1/t: |v| = ratio |w|."""
+    size = np.array([0.0, -np.log(time)])
+    direction = np.array([[1.0, 0.0], [np.cos(turned), np.sin(turned)]])
+    return Snapshot(time, direction, size, np.ones(2), size + np.log(ratio))
+
+
+@pytest.mark.parametrize(
+    ("mortal", "turned", "ratio", "rests"),
+    [
+        (True, 0.0, 1.0, True),
+        (True, 0.0, 2.0, True),
+        (True, 0.0, 0.5, False),  # v will pass through zero, and the neuron grow again
+        (True, 1e-9, 1.0, False),  # it is turned away from where it would die
+        (False, 0.0, 1.0, False),
+    ],
+)
+def test_a_neuron_that_dies_keeps_nothing_from_rest(mortal, turned, ratio, rests):
+    watcher = Rest(1e-6, next_look=100.0, mortal=mortal)
+    for time in np.geomspace(1.0, 1e5, 200):
+        watcher.note(dying(time, turned * np.log(time), ratio), -1.0, by_loss=False)
+    assert bool(watcher.settled) == rests
+
+
+def test_a_neuron_that_shrinks_by_next_to_nothing_may_turn_as_little():
+    """What is slow enough to be at rest by any rule is not made to move by being counted as dying."""
+    watcher = Rest(1e-6, next_look=100.0, mortal=True)
+    for time in np.geomspace(1.0, 1e5, 200):
+        shrunk = np.array([0.0, -1e-4 * np.log(time)])
+        turned = 1e-4 * np.log(time)
+        direction = np.array([[1.0, 0.0], [np.cos(turned), np.sin(turned)]])
+        watcher.note(Snapshot(time, direction, shrunk, np.ones(2), shrunk), -1.0, by_loss=False)
+    assert watcher.settled
