@@ -86,7 +86,7 @@ def certify(
     tail = problem.loss.tail
     assert power is not None
     assert tail is not None
-    log_size = _log_size(snapshot, problem)
+    log_size = log_norm_of(snapshot, problem)
     scaled = reduced.targets * outputs
     smallest = scaled.min(axis=-1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -114,7 +114,7 @@ def certify(
     )
 
 
-def _log_size(snapshot: Snapshot, problem: Problem) -> Floats:
+def log_norm_of(snapshot: Snapshot, problem: Problem) -> Floats:
     """(…): log |theta|"""
     if problem.network is not None:
         with np.errstate(divide="ignore"):

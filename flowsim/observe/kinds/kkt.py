@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...arrays import Floats
+from ..best_multipliers import MOST_ENTRIES, affordable, best_residual
 from ..instant import Instant, Setting
 from ..kkt import SUPPORT, certifiable
 from ..observable import observable
@@ -53,6 +54,24 @@ def kkt_delta(instant: Instant) -> Floats:
 @_of_certificate("kkt_residual", "the larger of kkt_epsilon / |theta| and kkt_delta / |theta|^2, at smallest margin 1")
 def kkt_residual(instant: Instant) -> Floats:
     return instant.certificate.residual
+
+
+@observable(
+    "kkt_residual_best",
+    (),
+    "kkt_residual of the multipliers for which it is smallest, rather than those of the loss",
+    lambda setting: affordable(setting.problem),
+    needs=f"{_MARGINS}, two layers of neurons, and gradients of all margins that have at most {MOST_ENTRIES:.0e} entries",
+    on_request=True,
+    group="kkt",
+)
+def kkt_residual_best(instant: Instant) -> Floats:
+    def of_one(single: Instant) -> float:
+        setting = single.setting
+        return best_residual(setting.reduced, single.snapshot, setting.multiplicity)
+
+    # those of the loss are among them, but for the rounding of two ways to write the same
+    return np.fmin(instant.singly(of_one), instant.certificate.residual)
 
 
 @_of_certificate("support", f"samples whose multiplier is at least {SUPPORT:g} of the largest")

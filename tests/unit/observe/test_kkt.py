@@ -10,6 +10,7 @@ import pytest
 
 import flowsim
 from flowsim.observe import Instant, Setting
+from flowsim.observe.kinds.kkt import kkt_residual_best
 from flowsim.observe.kkt import homogeneity
 from flowsim.problem import reduce
 from flowsim.solve import Snapshot
@@ -248,3 +249,46 @@ def test_real_targets_have_no_limit(on_table):
     )
     with pytest.raises(flowsim.ScenarioError, match="targets"):
         flowsim.run(scenario)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_best_multipliers_are_no_worse_than_those_of_the_loss(small, setting_of, loss, name):
+    """And no worse than others: as many of another loss, or of none."""
+    setting = setting_of(small(model=NETWORKS[name][0], loss__kind=loss, data__noise={"total": 0.3}))
+    hidden, output = some_weights(setting.problem)
+    for size in (-3.0, 0.0, 2.0, 300.0):
+        instant = instant_of(setting, hidden, output, size)
+        best = float(kkt_residual_best(instant))
+        assert 0 < best <= instant.certificate.residual
+        # sizes change the loss's multipliers, not the best ones: they are found to e^(32/2^20), and better by rounding
+        assert best == pytest.approx(float(kkt_residual_best(instant_of(setting, hidden, output))), rel=1e-3)
+
+
+def test_the_best_multipliers_of_a_KKT_point_leave_nothing(small, setting_of):
+    """Two neurons, one for each of two orthogonal clusters without noise: theta = sum lambda_i grad q_i by hand. Far from a
+    late flow the loss's multipliers are others."""
+    scenario = small(
+        model={"activation": "relu", "width": 2},
+        loss__kind="exponential",
+        data={"dimension": 4, "positive": 1, "negative": 1, "samples": 6, "noise": {"total": 0.0}},
+    )
+    setting = setting_of(scenario)
+    problem = setting.problem
+    # of a centre of another length, |w|^2 = |v|^2 = 1/|mu| has margin 1
+    length = np.linalg.norm(problem.centers, axis=1, keepdims=True)
+    hidden, output = problem.centers / length**1.5, problem.cluster_label / length[:, 0] ** 0.5
+    assert float(kkt_residual_best(instant_of(setting, hidden, output))) < 1e-12
+    # a third of a neuron's size away from it there is no KKT point
+    assert float(kkt_residual_best(instant_of(setting, hidden * [[1.0], [1.3]], output))) > 0.01
+
+
+def test_more_weights_than_can_be_looked_at_have_no_best_multipliers(small):
+    with pytest.raises(flowsim.ScenarioError, match="at most 1e\\+07 entries"):
+        flowsim.run(
+            small(
+                model__width=20_000,
+                loss__kind="exponential",
+                data__samples=48,
+                observe__variables=["kkt_residual_best"],
+            )
+        )
