@@ -81,6 +81,8 @@ def _run(
             status, tree = before
         if not status.exit_code and prepared.scenario.evaluate.anything:
             tree = _evaluated(tree, status, prepared, output, tell, ending)
+        elif status.exit_code and prepared.scenario.evaluate.limit:
+            tree = tree.assign({"limit": xr.DataTree(_no_limit(status))})
         output.end(tree)
         return tree
 
@@ -124,6 +126,13 @@ def _evaluated(
             return _ended(tree, interrupted(f"in the evaluation ({name}); the flow {flown.cause}"))
         tree = tree.assign({name: xr.DataTree(group)})
     return _ended(tree.drop_nodes(checkpoint.GROUP), flown)
+
+
+def _no_limit(status: Status) -> xr.Dataset:
+    """The group `limit` of a run that has not come to where a limit is looked for: why."""
+    from ..evaluate.kkt import without_limit
+
+    return without_limit(f"the flow ended before its goal, with the status {status.name}: {status.cause}")
 
 
 def _ended(tree: xr.DataTree, status: Status) -> xr.DataTree:

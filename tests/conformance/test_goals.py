@@ -12,8 +12,8 @@ import flowsim
 CLOSE = 1e-10
 FAR = {"loss__kind": "logistic", "flow__clock": "loss", "flow__until": {"log10_loss": -100.0}}
 FLOWS = {
-    "time": {"flow__clock": "time", "flow__until": {"loss": 0.2}, "observe__spacing": "log"},
-    "cartesian": {"flow__clock": "time", "flow__coordinates": "cartesian", "flow__until": {"loss": 0.2}},
+    "time": {"flow__clock": "time", "flow__until": {"loss": 0.4}, "observe__spacing": "log"},
+    "cartesian": {"flow__clock": "time", "flow__coordinates": "cartesian", "flow__until": {"loss": 0.4}},
     "going over": {"loss__kind": "logistic", "flow__until": {"log10_loss": -30.0}},
     "loss clock": {**FAR, "observe__spacing": "log"},
     "stiff": {**FAR, "flow__solver": "rkc2"},
@@ -46,7 +46,7 @@ def test_the_end_s_time_is_the_one_at_which_the_loss_is_the_goal(small):
     scenario = small(**FLOWS["time"], flow__rtol=rtol)
     end = flowsim.run(scenario)
     there = flowsim.run(scenario.replace({"flow.until": {"time": float(end["time"].values[-1])}}))
-    assert there["log10_loss"].values[-1] == pytest.approx(np.log10(0.2), abs=100 * rtol)
+    assert there["log10_loss"].values[-1] == pytest.approx(np.log10(0.4), abs=100 * rtol)
     np.testing.assert_allclose(there["direction"][-1], end["direction"][-1], atol=100 * rtol)
 
 
@@ -66,10 +66,13 @@ def test_an_earlier_time_comes_first(small):
 
 
 def test_a_stage_begins_where_the_one_before_has_met_its_goal(small):
-    first = {"name": "first", "until": {"loss": 0.2}}
-    tree = flowsim.run(small(stage=[first, {"name": "second", "until": {"time": 1.0}}]))
+    values = small().to_dict()
+    engine = values.pop("flow")["engine"]
+    goals = {"first": {"loss": 0.4}, "second": {"time": 1.0}}
+    values["stage"] = [{"name": name, "engine": engine, "until": until} for name, until in goals.items()]
+    tree = flowsim.run(values)
     loss, stage = tree["loss"].values, tree["stage"].values
-    assert loss[stage == "first"][-1] == pytest.approx(0.2, rel=CLOSE)
+    assert loss[stage == "first"][-1] == pytest.approx(0.4, rel=CLOSE)
     assert tree["time"].values[-1] == tree["time"].values[stage == "first"][-1] + 1.0
 
 
@@ -90,7 +93,7 @@ def test_engines_end_at_the_same_time():
 
 
 def test_each_member_of_an_ensemble_has_an_end_of_its_own(small):
-    tree = flowsim.run(small(seed=[0, 1, 2], flow__until={"time": 1e6, "loss": 0.2}))
-    reached = tree["final/loss"].values < 0.21
+    tree = flowsim.run(small(seed=[0, 1, 2], flow__until={"time": 1e6, "loss": 0.4}))
+    reached = tree["final/loss"].values < 0.41
     assert reached.any()
-    np.testing.assert_allclose(tree["final/loss"].values[reached], 0.2, rtol=CLOSE)
+    np.testing.assert_allclose(tree["final/loss"].values[reached], 0.4, rtol=CLOSE)
