@@ -83,8 +83,8 @@ def _failure(scenario: Scenario, report: Report) -> Status | None:
         return Status(
             "step_underflow",
             f"the step size fell to {report.step_size:.3g} {_where(report)}",
-            "the solver cannot resolve the flow here; try another flow.rtol, smaller or larger: rounding is below the first, "
-            "the second sees fewer events; or the numba engine if the field has jumps",
+            "the solver cannot resolve the flow here; try another flow.rtol, smaller or larger, or the numba engine if the "
+            "field has jumps",
             3,
         )
     return None
