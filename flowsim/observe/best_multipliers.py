@@ -71,8 +71,9 @@ def _at_norm_1(reduced: Reduced, snapshot: Snapshot) -> tuple[Floats, Floats, Fl
     value, slope = problem.activation.response(projection, snapshot.log_norm[:, None], np)
     value, slope = value * reduced.targets, slope * reduced.targets
     force = slope[:, :, None] * reduced.inputs  # (m, n', r)
-    for neuron in [] if snapshot.sliding is None else np.flatnonzero(snapshot.sliding.any(axis=1)):
-        normals = reduced.inputs[snapshot.sliding[neuron]].T
+    sliding = np.zeros(projection.shape, dtype=bool) if snapshot.sliding is None else snapshot.sliding
+    for neuron in np.flatnonzero(sliding.any(axis=1)):
+        normals = reduced.inputs[sliding[neuron]].T
         force[neuron] -= (normals @ np.linalg.lstsq(normals, force[neuron].T)[0]).T
     along = np.einsum("jir,jr->ji", force, direction)
     force += (power * value - along)[:, :, None] * direction[:, None, :]

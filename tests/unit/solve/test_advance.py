@@ -10,7 +10,7 @@ import pytest
 
 from flowsim.observe import NUMERICS
 from flowsim.run.prepare import Prepared
-from flowsim.solve import Integrator, Passed, Report, Snapshot, make
+from flowsim.solve import Passed, Report, Snapshot, make
 from flowsim.solve.advance import Course
 from flowsim.solve.integrator import COUNTS, Flying
 from flowsim.solve.schedule import Schedule
@@ -25,9 +25,11 @@ def test_what_is_counted_is_what_numerics_keep():
 class Grounded:
     """An integrator that has lost its own loop through instants."""
 
-    def __init__(self, flying: Integrator):
+    def __init__(self, flying: Any):
         self.begin, self.advance, self.report = flying.begin, flying.advance, flying.report
         self.at, self.now = flying.at, flying.now
+        self.within, self.goal, self.save, self.restore = flying.within, flying.goal, flying.save, flying.restore
+        self.program, self.to_compile = flying.program, flying.to_compile
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def gone(course: Course, at_once: int, chunks: int) -> tuple[Passed, Report, Sna
             parts.append(passed)
         elif course.report.reached or course.schedule.next == np.inf:
             break
-    return Passed.join(parts), course.report, course.integrator.now(course.carry)
+    return Passed.join(parts), course.report, course.now
 
 
 FLOWS = {
