@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packaging"))
 
 import _generate
+from addresses import addresses
 from sphinx.util.inspect import signature as sphinx_signature
 from sphinx.util.inspect import stringify_signature
 
@@ -22,6 +24,7 @@ exclude_patterns = ["benchmarks", "_build", "generated", "jupyter_execute"]
 templates_path = ["templates"]
 html_theme = "furo"
 html_title = "flowsim"
+html_baseurl = addresses(Path(__file__).parents[1]).get("documentation", "")
 smartquotes = False  # TOML strings are quoted straight
 default_role = "code"
 
