@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -55,17 +57,34 @@ def spans(trajectory: xr.Dataset, logarithms: bool = False) -> tuple[Span, ...]:
         reached = instants.notnull().any("seed")
         instants = instants.isel(phase=np.flatnonzero(reached.values)).median("seed")
     found = {str(name): float(instants.sel(phase=name)) for name in instants["phase"].values}
-    found = {name: instant for name, instant in found.items() if not np.isnan(instant)}
+    ends = map(float, trajectory["log10_time" if logarithms else "time"].values[[0, -1]])
+    return told_apart(found, endless(keys_of(trajectory.attrs).get("loss", {})), *ends)
+
+
+def told_apart(instants: Mapping[str, float], endless: bool, first: float, last: float) -> tuple[Span, ...]:
+    """The parts that the phases' instants, NaN where they are not reached, tell apart between the ends of a trajectory.
+
+    endless: whether the loss converges for ever: its late phase begins as soon as all margins are positive.
+    """
+    found = {name: instant for name, instant in instants.items() if not np.isnan(instant)}
     ends: dict[str, float] = {}
     limit = np.inf
     for name in reversed(STAGES):
-        candidates = ("separation",) if name == "convergence" and _endless(trajectory) else STAGES[name][1]
+        candidates = ("separation",) if name == "convergence" and endless else STAGES[name][1]
         possible = [found[instant] for instant in candidates if instant in found and found[instant] <= limit]
         if name == "convergence" and possible and "half_loss" in found:
             possible = [max(possible[0], found["half_loss"])]
         if possible:
             ends[name] = limit = possible[0]
-    return _consecutive(ends, *map(float, trajectory["log10_time" if logarithms else "time"].values[[0, -1]]))
+    return _consecutive(ends, first, last)
+
+
+def shares(parts: Sequence[Span]) -> tuple[list[float], list[float]]:
+    """Instants, and the share of the parts of a trajectory that lies behind each: every part of STAGES has as much as any
+    other, and is gone through in proportion to time, so that between the instants the share is linear."""
+    names = [*STAGES]
+    behind = [(names.index(part.name) + 1) / len(names) for part in parts]
+    return [parts[0].begin, *(part.end for part in parts)], [0.0, *behind]
 
 
 def phase(trajectory: xr.Dataset, name: str, seed: int | None = None) -> xr.Dataset:
@@ -99,8 +118,7 @@ def _consecutive(ends: dict[str, float], begin: float, last: float) -> tuple[Spa
     return tuple(found)
 
 
-def _endless(trajectory: xr.Dataset) -> bool:
-    """Whether the loss converges for ever: its late phase begins as soon as all margins are positive."""
-    keys = keys_of(trajectory.attrs).get("loss", {})
+def endless(keys: Mapping[str, Any]) -> bool:
+    """Whether the loss of these keys of [loss] converges for ever."""
     kind = LOSSES.get(keys.get("kind", ""))
     return kind is not None and kind.model_validate(keys).formulas.endless

@@ -14,7 +14,7 @@ from ..arrays import Floats
 from ..errors import ScenarioError, UsageError
 from ..evaluate.case import Result
 from ..evaluate.compare import NOT_COMPARABLE, compare
-from ..evaluate.spans import STAGES, spans
+from ..evaluate.spans import shares, spans
 from ..observe import OBSERVABLES
 from ..results.stored import keys_of
 from ..scenario.arrays import SECTIONS
@@ -288,8 +288,6 @@ def _behind(run: Run) -> Floats:
     parts = spans(run.source.trajectory, run.clock.logarithms)
     if not parts:
         return np.full(len(run.clock.index), np.nan)
-    names = [*STAGES]
-    share = [0.0, *((names.index(part.name) + 1) / len(names) for part in parts)]
-    at = np.array([parts[0].begin, *(part.end for part in parts)])
+    at, share = shares(parts)
     lowest = run.clock.values[np.isfinite(run.clock.values)].min() - 1.0  # the log10 of time 0 has no number
     return np.interp(np.maximum(run.clock.values, lowest), np.maximum(at, lowest), share)

@@ -136,6 +136,36 @@ def test_trajectories_are_of_the_chosen_points_or_of_those_that_are_ticked(page)
     np.testing.assert_allclose(page.execute_script(lines)[1][0], np.log10(loss[1, 1]), rtol=1e-4)
 
 
+def test_on_the_clock_of_parts_medians_are_at_equal_shares_and_lines_of_their_own_end_with_their_runs(page):
+    # made_sweep: burn-in is not among its phases; alignment ends at a, and what follows, growth, with the run at 8
+    sweep = made_sweep()
+    page.execute_script(CHOOSE, "clock", "progress")
+    ends, time = sweep["phase_instant"].sel(phase="alignment"), sweep["time"].values
+    assert float(ends.max()) < 8
+    x, y = curves(page, "curve-0")["relu"]
+    np.testing.assert_allclose(x, np.linspace(0, 1, 101))
+    own = sweep["loss"].sel({WORD: "relu"}).stack(point=(NOISE, "seed")).transpose("point", "time")
+    at = [np.interp(x, [0, 0.4, 0.6], [0, float(end), 8]) for end in ends.sel({WORD: "relu"}).values.ravel()]
+    median = np.median([np.interp(one, time, loss) for one, loss in zip(at, own.values, strict=True)], axis=0)
+    np.testing.assert_allclose(y[x <= 0.6], median[x <= 0.6], rtol=1e-4)
+    assert np.isnan(y[x > 0.6]).all()
+    page.execute_script("document.querySelectorAll('#table input')[5].click()")
+    ((_, x, _),) = page.execute_script(LINES, "curve-0")
+    np.testing.assert_allclose(x, np.interp(time, [0, float(ends[0, 1, 1]), 8], [0, 0.4, 0.6]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_of_parts_do_not_cover_each_other(page, seen_as, width):
+    page.execute_script(CHOOSE, "clock", "progress")
+    for scheme in ("dark", "light"):
+        seen_as(width, scheme)
+        wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
+        page.execute_async_script(TWO_FRAMES)
+        assert page.execute_script(FAINT) == [], scheme
+        assert page.execute_script(COVERED) == [], scheme
+        assert page.execute_script(COLLISIONS) == [], scheme
+
+
 def test_a_heading_sorts_the_points(page):
     column = "return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[5].innerText)"
     button = (

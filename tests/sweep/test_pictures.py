@@ -22,6 +22,7 @@ from flowsim.evaluate.scaling import scaling
 from flowsim.present.sweeps import KINDS, numbers, plot, write_report
 from flowsim.present.sweeps.points import points
 from flowsim.present.sweeps.table import table
+from flowsim.scenario.toml import inline
 
 NOISE = "data.noise.total"
 
@@ -155,6 +156,20 @@ def test_what_the_page_draws_are_the_points_of_the_sweep():
     np.testing.assert_array_equal(curves["loss"], stacked["loss"].T)
     best = stacked["cosine"].max("cluster").median("neuron")
     np.testing.assert_allclose(curves["best_cosine"], best.transpose("all_points", "time"))
+
+
+def test_shares_of_the_parts_are_those_of_each_points_own_run(swept):
+    """Of the exponential loss, which has no end, the late phase begins once the samples are separated."""
+    keys = {"loss.kind": ["square", "exponential"], "data.noise.total": [0.1]}
+    result = swept(f"[sweep]\ntrajectories = ['loss']\ngrid = {inline(keys)}\n", flow__until={"time": 300.0})
+    scenario = flowsim.loads(BASE, overrides={"flow.until": {"time": 300.0}, "data.noise.total": 0.1})
+    runs = [flowsim.run(scenario.replace({"loss.kind": kind}), progress=False) for kind in keys["loss.kind"]]
+    with flowsim.open_sweep(result.folder) as dataset:
+        found = points(dataset)["trajectories"]
+    own = flowsim.side_by_side(runs)
+    assert own["progress"].max("instant").values.tolist() == [0.4, 1.0]
+    for (at, share), time, progress in zip(found["progress"], own["time"], own["progress"], strict=True):
+        np.testing.assert_allclose(np.interp(time, at, share), progress, atol=1e-12)
 
 
 def test_a_page_of_many_points_keeps_fewer_instants_and_points_of_their_trajectories(monkeypatch):

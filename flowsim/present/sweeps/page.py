@@ -16,12 +16,11 @@ from ...durable import claimed, write_text
 from ...kinds.plugins_used import lines as plugin_lines
 from ...markup import escape, facts, folded, table
 from ..page.document import document, jsonable
+from ..side_by_side import CLOCKS
 from .points import CONFIDENCE, points
 
 #: So many numbers are drawn until others are chosen.
 DRAWN = 4
-#: Where trajectories are: clock -> what it is
-CLOCKS = {"time": "flow time", "log_time": "log10 of flow time", "log_loss": "log10 of the training loss"}
 LAWS = {"none": "none", "power": "power law", "log": "logarithmic law"}
 
 
@@ -143,7 +142,8 @@ def _trajectories(found: Mapping[str, Any] | None) -> str:
             "<code>loss</code>, and <code>--resume</code> gathers them without running the points again.</p>"
         )
     keys = {curve["key"] for curve in found["curves"]}
-    clocks = [clock for clock in CLOCKS if clock != "log_loss" or keys & {"loss", "log10_loss"}]
+    known = {"log_loss": bool(keys & {"loss", "log10_loss"}), "progress": any(found["progress"])}
+    clocks = [clock for clock in CLOCKS if known.get(clock, True)]
     figures = "".join(
         f"<figure><h3>{escape(curve['key'].replace('_', ' '))}</h3>{_plot(f'curve-{k}', curve['meaning'])}</figure>"
         for k, curve in enumerate(found["curves"])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ...arrays import Floats, Integers
 from ...evaluate.scaling import number
+from ...evaluate.spans import STAGES, endless, shares, told_apart
+from ...results.stored import keys_of
 from ..side_by_side import DERIVED
 from ..source import label
 from ..summary import curves, evenly
@@ -61,7 +65,9 @@ def meaning(dataset: xr.Dataset, name: str) -> str:
 def trajectories(dataset: xr.Dataset) -> dict[str, Any] | None:
     """Curves of the points on the sweep's common grid of times, each one number at each instant; None where it kept none.
 
-    `points`: of which points, all unless they are too many. A curve that a point does not have is None.
+    `points`: of which points, all unless they are too many. A curve that a point does not have is None. `progress`: of each
+    point, instants and the share of the parts of its trajectory that lies behind each, linear between them; None where its
+    phases tell no parts apart. `parts`: their names.
     """
     names = [str(name) for name, array in dataset.data_vars.items() if "time" in array.dims]
     if not names:
@@ -81,11 +87,43 @@ def trajectories(dataset: xr.Dataset) -> dict[str, Any] | None:
     return {
         "time": dataset["time"].values[instants],
         "points": chosen,
+        "parts": [name.replace("_", "-") for name in STAGES],
+        "progress": progress(dataset, chosen, [_last(dataset["time"].values[instants], one) for one in kept]),
         "curves": [
             {"key": name, "meaning": _of_curve(dataset, name), "values": [_there(one.get(name)) for one in kept]}
             for name in dict.fromkeys(name for one in kept for name in one)
         ],
     }
+
+
+def progress(dataset: xr.Dataset, chosen: Integers, last: Sequence[float]) -> list[Any]:
+    """Of these points, whose trajectories end at these times: instants, and the share of the parts behind each."""
+    if "phase_instant" not in dataset:
+        return [None] * len(chosen)
+    instants = _flat_rows(dataset["phase_instant"], dataset["status"], "phase")[chosen]
+    names = [str(name) for name in dataset["phase"].values]
+    keys = keys_of(dataset.attrs).get("loss", {})
+    kinds = [keys.get("kind", "")] * len(chosen)
+    if "loss.kind" in dataset.coords:
+        kinds = _flat(dataset["loss.kind"], dataset["status"])[chosen].tolist()
+    for_ever = {kind: endless({**keys, "kind": kind}) for kind in {*kinds}}
+    found = (
+        told_apart(dict(zip(names, map(float, own), strict=True)), for_ever[kind], float(dataset["time"][0]), end)
+        for own, kind, end in zip(instants, kinds, last, strict=True)
+    )
+    return [shares(parts) if parts else None for parts in found]
+
+
+def _last(time: Floats, found: Mapping[str, Floats]) -> float:
+    """The last instant at which any of a point's curves has a number: it has none past the point's end."""
+    there = [np.flatnonzero(np.isfinite(curve)) for curve in found.values()]
+    return float(time[max((one[-1] for one in there if one.size), default=0)])
+
+
+def _flat_rows(values: xr.DataArray, status: xr.DataArray, along: str) -> Floats:
+    """(points, along)"""
+    whole = values.reset_coords(drop=True).broadcast_like(status.reset_coords(drop=True))
+    return whole.transpose(*status.dims, along).values.reshape(status.size, -1)
 
 
 def _there(curve: np.ndarray | None) -> np.ndarray | None:

@@ -17,6 +17,7 @@ const DASHES = ["solid", "dash", "dot", "dashdot"]; // of the first six runs, th
 const MARGIN = { l: 10, r: 12, t: 26, b: 10 };
 const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 const LONGEST_NAME = 26; // of a run in a legend
+const NARROW = 480; // pixels of a plot in which names of parts do not fit beside each other
 
 const $ = (id) => document.getElementById(id);
 // a finger that crosses a plot scrolls the page
@@ -45,6 +46,18 @@ function axis(title, more) {
   return {
     title: { text: title, standoff: 8, font: { size: 13 } }, gridcolor: line, linecolor: line, zeroline: false, automargin: true,
     exponentformat: "power", ...more,
+  };
+}
+
+// The axis of the share of a run's parts that lie behind it, each of which has as much as any other, and lines between them
+function partsAxis(title, parts, width) {
+  const tickvals = parts.map((_, k) => (k + 0.5) / parts.length);
+  const borders = parts.slice(1).map((_, k) => (k + 1) / parts.length);
+  return {
+    across: axis(wrapped(title, 40), { range: [0, 1], tickvals, ticktext: parts, showgrid: false, tickangle: width < NARROW ? -90 : 0 }),
+    shapes: borders.map((at) => ({
+      type: "line", yref: "paper", y0: 0, y1: 1, x0: at, x1: at, line: { color: style("--quiet"), width: 1, dash: "dot" },
+    })),
   };
 }
 

@@ -8,7 +8,6 @@ begin(async () => {
   const LETTER = 7.5; // pixels that a letter takes, at most
   const BESIDE = 75; // pixels that the labels of a vertical axis take
   const NAMES_ROW = 18; // pixels from the numbers of phases up to the names of parts
-  const NARROW = 480; // pixels of a plot in which names of parts do not fit beside each other
 
   function curves(figure) {
     return figure.curves.flatMap((curve) => {
@@ -86,21 +85,9 @@ begin(async () => {
 
   // -- several runs on one axis
 
-  function clockAxis(beside, clock, width) {
-    const more = {
-      log_loss: { autorange: "reversed" }, // time goes to the right, and the loss falls
-      progress: { range: [0, 1], tickvals: beside.parts.map((_, k) => (k + 0.5) / beside.parts.length), ticktext: beside.parts,
-                  showgrid: false, tickangle: width < NARROW ? -90 : 0 },
-    };
-    return axis(wrapped(clock.label, 40), more[clock.key] || {});
-  }
-
   function drawBeside(beside) {
     const clock = beside.clocks.find(({ key }) => key === $("clock").value);
-    const borders = clock.key === "progress" ? beside.parts.slice(1).map((_, k) => (k + 1) / beside.parts.length) : [];
-    const shapes = borders.map((at) => ({
-      type: "line", yref: "paper", y0: 0, y1: 1, x0: at, x1: at, line: { color: style("--quiet"), width: 1, dash: "dot" },
-    }));
+    const more = clock.key === "log_loss" ? { autorange: "reversed" } : {}; // time goes to the right, and the loss falls
     for (const quantity of beside.quantities) {
       const plot = $(`overlaid-${quantity.key}`);
       const traces = quantity.curves.map((y, run) => ({
@@ -110,7 +97,9 @@ begin(async () => {
       const figure = { curves: traces.map(({ name, y }) => ({ name, y: y.filter((value) => value !== null) })) };
       plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
       const y = axis(wrapped(quantity.y, 30), quantity.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
-      Plotly.react(plot, traces, layout(clockAxis(beside, clock, plot.clientWidth), y, { shapes, showlegend: true }), CONFIG);
+      const { across, shapes } = clock.key === "progress" ? partsAxis(clock.label, beside.parts, plot.clientWidth)
+        : { across: axis(wrapped(clock.label, 40), more), shapes: [] };
+      Plotly.react(plot, traces, layout(across, y, { shapes, showlegend: true }), CONFIG);
     }
   }
 

@@ -4,6 +4,7 @@ begin(async () => {
   const LINES = 12; // colours and dashes that can be told apart
   const SINGLE = 24; // so many trajectories are drawn one by one, more as medians and quartiles
   const DOTS = 2000; // of a figure
+  const SHARES = 100; // steps on the clock of parts at which medians are taken
   const ROWS = 100; // of the table, until more are asked for
   const NAMED = 8; // values of a key that its axis names
   const SYMBOLS = ["circle", "diamond", "square", "triangle-up"];
@@ -222,6 +223,23 @@ begin(async () => {
 
   // -- over time
 
+  const GRID = Array.from({ length: SHARES + 1 }, (_, k) => k / SHARES);
+
+  // np.interp's; null outside, and where a neighbour has no number
+  function between(xs, ys, at) {
+    const above = xs.findIndex((x) => x >= at);
+    if (above < 0 || at < xs[0]) return null;
+    if (xs[above] === at) return ys[above];
+    if (!finite(ys[above - 1]) || !finite(ys[above])) return null;
+    return ys[above - 1] + ((at - xs[above - 1]) / (xs[above] - xs[above - 1])) * (ys[above] - ys[above - 1]);
+  }
+
+  // The values of a point's curve where these shares of its parts lie behind it
+  function atShares(point, values) {
+    const knots = trajectories.progress[trajectories.points.indexOf(point)];
+    return knots ? GRID.map((share) => between(trajectories.time, values, between(knots[1], knots[0], share))) : [];
+  }
+
   function drawTrajectories(points, found) {
     if (!trajectories) return;
     const row = new Map(trajectories.points.map((point, k) => [point, k]));
@@ -234,10 +252,15 @@ begin(async () => {
       const values = losses.values[row.get(point)] || [];
       return losses.key === "loss" ? values.map((value) => (value > 0 ? Math.log10(value) : null)) : values;
     };
+    const shareOf = (point) => {
+      const knots = trajectories.progress[row.get(point)];
+      return knots ? trajectories.time.map((at) => between(knots[0], knots[1], at)) : [];
+    };
     const clocks = {
       time: { title: "flow time", at: () => trajectories.time, more: {} },
       log_time: { title: "log10 of flow time", at: () => trajectories.time.map((at) => (at > 0 ? Math.log10(at) : null)), more: {} },
       log_loss: { title: "log10 of the training loss", at: logLoss, more: { autorange: "reversed" } },
+      progress: { title: "share of the run's parts that lie behind it", at: shareOf },
     };
     const { title, at, more } = clocks[clock];
     const drawable = found.groups
@@ -253,19 +276,25 @@ begin(async () => {
             x: at(point), y: valuesOf(point).map(up.at), mode: "lines", line, name: group.name, legendgroup: group.name,
             showlegend: place === 0, text: named(point), hovertemplate: "%{text}<extra></extra>" }));
         }
-        const over = (list) => trajectories.time.map((_, instant) => spread(list.map((values) => values[instant])));
-        const three = over(group.points.map(valuesOf));
+        const over = (list, instants) => instants.map((_, instant) => spread(list.map((values) => values[instant])));
+        const common = clock === "progress" ? GRID : trajectories.time;
+        const three = over(group.points.map(clock === "progress" ? (point) => atShares(point, valuesOf(point)) : valuesOf), common);
         const [low, median, high] = [0, 1, 2].map((place) => three.map((one) => up.at(one[place])));
-        const x = clock === "log_loss" ? over(group.points.map(at)).map(([, middle]) => middle) : at();
+        const x = { log_loss: () => over(group.points.map(at), common).map(([, middle]) => middle), progress: () => GRID }[clock]?.() ?? at();
         const shade = clock === "log_loss" ? [] : band(x, low, high, colour, group.name);
         return [...shade, { x, y: median, mode: "lines", line, name: group.name, legendgroup: group.name, hoverinfo: "skip" }];
       });
-      finish($(`curve-${k}`), traces, drawable, axis(title, more), axis(wrapped(up.title, 30), up.more));
+      const plot = $(`curve-${k}`);
+      if (clock !== "progress") return finish(plot, traces, drawable, axis(title, more), axis(wrapped(up.title, 30), up.more));
+      const { across, shapes } = partsAxis(title, trajectories.parts, plot.clientWidth);
+      return finish(plot, traces, drawable, across, axis(wrapped(up.title, 30), up.more), { shapes });
     });
     const kept = row.size < every.length ? ` The page has curves of ${row.size} of the ${every.length} points.` : "";
+    const without = clock === "progress" ? drawn.filter((point) => !trajectories.progress[row.get(point)]).length : 0;
+    const left = without ? ` The phases of ${without} of them tell no parts apart.` : "";
     const whose = marked.length ? "the points ticked in the table" : "the chosen points";
     $("whose").textContent = `${single ? "Each line is one of" : "Medians and quartiles of"} ${whose}, ${drawn.length} in all.`
-      + (found.of ? ` Colour is ${found.of}.` : "") + kept;
+      + (found.of ? ` Colour is ${found.of}.` : "") + left + kept;
   }
 
   // -- tables
