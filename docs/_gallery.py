@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from verdicts import kept as of_paper
 from flowsim.evaluate.verdicts import counted
 from flowsim.gate import duration
 from flowsim.scenario.shipped import shipped
+from flowsim.scenario.toml import inline
 
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "gallery"
@@ -54,6 +55,22 @@ def kept(name: str) -> dict[str, Any]:
     return facts if facts.get("sha256") == fingerprint(shipped()[name]) else {}
 
 
+def out_of_date() -> dict[str, str]:
+    """Why a shipped scenario's card is to be renewed, and the command; nothing of those that are as they ran."""
+    found = {}
+    for name in shipped():
+        if not card(name).exists():
+            why = "has no card"
+        elif "measured" not in kept(name):
+            why = "has changed since it ran for its card"
+        elif not card(name).with_suffix(".png").exists():
+            why = "has no picture"
+        else:
+            continue
+        found[name] = f"{why}; python docs/gallery.py {name}"
+    return found
+
+
 def cards() -> Iterator[str]:
     """The cards of all shipped scenarios, in Markdown."""
     for folder, names in groupby(sorted(shipped(), key=_folder), key=_folder):
@@ -81,15 +98,26 @@ def _card(name: str, heading: str) -> Iterator[str]:
             f":img-alt: {facts['measured']['picture']} of {name}",
         )
     yield from ("", f"`{name}`", "")
-    result = "; ".join(_result(name, facts))
+    if "smaller" in facts:
+        yield from (f"*Picture and numbers are of a smaller run*, {_overrides(facts['smaller'])}.", "")
+    result = "; ".join(_result(facts.get("measured", {})))
     if result:
-        yield from (f"{result[0].upper()}{result[1:]}.", "")
+        yield from (f"{'The smaller run: ' * ('smaller' in facts)}{result[0].upper()}{result[1:]}.", "")
+    if found := _claims(name, facts):
+        yield from (f"Claims{' at full size' * ('smaller' in facts)}: {found}.", "")
     yield from (":::{card-footer}", _cost(name, facts, keys), ":::", "::::")
 
 
-def _result(name: str, facts: dict[str, Any]) -> Iterator[str]:
-    """How its run ended: of scenarios that did not run for the gallery, what the last run for docs/verdicts says."""
-    measured = facts.get("measured", {})
+def _overrides(smaller: Mapping[str, Any]) -> str:
+    """What makes a run smaller, as `flowsim run` takes it"""
+    changed = [f"`{key} = {inline(value)}`" for key, value in smaller.items() if value is not None]
+    without = [f"`{key}`" for key, value in smaller.items() if value is None]
+    parts = [words + ", ".join(names) for words, names in (("with ", changed), ("without ", without)) if names]
+    return "; ".join(parts)
+
+
+def _result(measured: Mapping[str, Any]) -> Iterator[str]:
+    """How the run ended"""
     if measured:
         points = f"{measured['points']} points " if "points" in measured else ""
         yield f"{points}{_plain(measured['status'])}"
@@ -111,13 +139,12 @@ def _result(name: str, facts: dict[str, Any]) -> Iterator[str]:
         yield _plain(measured["limit"].partition(";")[0].partition(":")[0])
     for rate in measured.get("rates", {}).values():
         yield f"slope {rate['exponent']:g}, predicted {rate['predicted']:g}"
-    if found := _claims(name, measured):
-        yield f"claims: {found}"
 
 
-def _claims(name: str, measured: dict[str, Any]) -> str:
-    if "claims" in measured:
-        return counted(word for word, count in measured["claims"].items() for _ in range(count))
+def _claims(name: str, facts: Mapping[str, Any]) -> str:
+    """What the run said of claims: where none at full size was made for the gallery, the last one for docs/verdicts."""
+    if "claims" in facts.get("measured", {}) and "smaller" not in facts:
+        return counted(word for word, count in facts["measured"]["claims"].items() for _ in range(count))
     paper, _, scenario = name.partition("/")
     found = of_paper(paper).get(scenario, {})
     if found.get("sha256") != fingerprint(shipped()[name]):
@@ -125,19 +152,24 @@ def _claims(name: str, measured: dict[str, Any]) -> str:
     return counted(row["verdict"] for row in found.get("claims", {}).values())
 
 
-def _cost(name: str, facts: dict[str, Any], keys: dict[str, Any]) -> str:
-    measured, again = facts.get("measured"), f"`python docs/gallery.py {name}`"
-    if measured:
-        evaluations = f"{measured['evaluations']:,.0f} evaluations, " if measured.get("evaluations") else ""
-        return f"{evaluations}{_class(measured['seconds'])}"
-    if "predicted" in facts:
-        predicted = facts["predicted"]
-        size = f"{predicted['points']} points" if "points" in predicted else f"{predicted['evaluations']:,} evaluations"
-        value, unit = duration(predicted["seconds"]).split()
-        return f"Not run here: {again}, {size}, of the order of {float(f'{float(value):.1g}'):g} {unit}"
-    if keys.get("data", {}).get("kind") in BROUGHT:
-        return f"Not run here, as it needs files that [you have](images.md#where-the-files-are): {again}"
-    return f"Has not run since it changed: {again}"
+def _cost(name: str, facts: Mapping[str, Any], keys: Mapping[str, Any]) -> str:
+    again = f"`python docs/gallery.py {name}`"
+    if "measured" not in facts:
+        brought = " with [your files](images.md#where-the-files-are)" * (keys.get("data", {}).get("kind") in BROUGHT)
+        return f"Has not run since it changed: {again}{brought}"
+    taken = _taken(facts["measured"])
+    if "smaller" not in facts:
+        return taken
+    whole = facts["predicted"]
+    size = f"{whole['points']} points" if "points" in whole else f"{whole['evaluations']:,} evaluations"
+    value, unit = duration(whole["seconds"]).split()
+    order = f"of the order of {float(f'{float(value):.1g}'):g} {unit}"
+    return f"Full size: {size}, {order} by `flowsim check`. The smaller run, {again}: {taken}"
+
+
+def _taken(measured: Mapping[str, Any]) -> str:
+    evaluations = f"{measured['evaluations']:,.0f} evaluations, " if measured.get("evaluations") else ""
+    return f"{evaluations}{_class(measured['seconds'])}"
 
 
 def _class(seconds: float) -> str:

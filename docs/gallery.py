@@ -1,11 +1,16 @@
 """The cards of docs/shipped.md: what each shipped scenario costs, how its run ended, and a small picture of it.
 
     python docs/gallery.py NAME …       run scenarios, and keep what their cards say and show in docs/gallery
-    python docs/gallery.py --predict    reckon the cost of those that have not run since they changed
-    python docs/gallery.py --under 20   run those of them that were reckoned to take less than so many seconds
+    python docs/gallery.py NAME --set KEY=VALUE … --unset KEY …     make it smaller; overrides are kept for the next time
+    python docs/gallery.py NAME --whole    run it at its full size, whatever that costs
+    python docs/gallery.py --renew      run all that have no card or picture, or that have changed since they ran
+    python docs/gallery.py --check      say which those are, and exit with 1 where there are any
 
-A scenario with a [sweep] runs as a sweep. Seconds are of the processor; run `flowsim warm` before, so that what is compiled
-once for a machine does not count. The page is written from docs/gallery at each build, by docs/_gallery.py.
+A smaller run is made with the overrides that are kept for a scenario. Where there are none, one is made of scenarios that
+take longer than a minute, as `flowsim check` reckons, with sizes under caps (docs/_smaller.py). A scenario with a [sweep] runs
+as a sweep. Seconds are of the processor; run `flowsim warm` before, so that what is compiled once for a machine does not
+count. Scenarios of images look for their files in the folder that FLOWSIM_DATA names. The page is written from docs/gallery
+at each build, by docs/_gallery.py.
 """
 
 from __future__ import annotations
@@ -15,14 +20,16 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import xarray as xr
-from _gallery import card, kept
+from _gallery import card, out_of_date
+from _smaller import smaller
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
@@ -34,12 +41,16 @@ from flowsim.cli.page import summary as run_summary
 from flowsim.cli.sweep_page import summary as sweep_summary
 from flowsim.errors import FlowsimError, UsageError
 from flowsim.evaluate.verdicts import counts
+from flowsim.gate import set_limit
 from flowsim.present import sweeps
 from flowsim.present.kinds import plot
 from flowsim.present.summary import completed
-from flowsim.scenario.shipped import find, shipped
+from flowsim.scenario.load import parse_assignment
+from flowsim.scenario.shipped import find
 
 DOCS = Path(__file__).parent
+#: Seconds up to which a scenario runs at its full size, and that a smaller run may take.
+WHOLE, SMALLER = 60.0, 10.0
 #: The kinds of plots that show what a run is about; the first one that can be drawn is its picture.
 KINDS = ("boundary", "robustness", "class_cosines", "alignment", "loss")
 #: What is drawn in their place of some scenarios, or of those of a folder: the kind and its options.
@@ -64,18 +75,18 @@ TOLD = ("loss", "log10_loss", "accuracy", "test_loss", "test_accuracy")
 SIZE, DPI, COLORS = (3.2, 2.1), 100, 64
 
 
-def predicted(name: str) -> dict[str, float]:
+def predicted(name: str, overrides: Mapping[str, Any]) -> dict[str, float]:
     """What `flowsim check` reckons: evaluations of a run, points, seconds of one core with what is evaluated."""
-    facts, _ = described(flowsim.load(find(name)))
+    facts, _ = described(flowsim.load(find(name), overrides))
     seconds = facts["run_seconds"] + sum(facts["evaluate_seconds"].values())
     if "sweep" in facts:
         return {"points": facts["sweep"]["points"], "seconds": _rounded(facts["sweep"]["core_seconds"])}
     return {"evaluations": round(facts["evaluations"]), "seconds": _rounded(seconds)}
 
 
-def measured(name: str) -> dict[str, Any]:
+def measured(name: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Run a scenario, draw its picture, and give what its card says."""
-    scenario, begun = flowsim.load(find(name)), time.process_time()
+    scenario, begun = flowsim.load(find(name), overrides), time.process_time()
     if scenario.sweep.keys:
         with tempfile.TemporaryDirectory() as folder:
             flowsim.sweep.sweep(scenario, folder)
@@ -175,44 +186,65 @@ def _save(figure: Figure, file: Path) -> None:
     Image.open(drawn).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
-def keep(name: str, facts: dict[str, Any]) -> None:
-    file, facts = card(name), {"sha256": fingerprint(find(name)), **facts}
+def renewed(name: str, asked: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Run a scenario, and give what is kept of it.
+
+    asked: the overrides that make it smaller, none for its full size; None: those that suit its cost.
+    """
+    whole = predicted(name, {})
+    overrides = _suiting(name, whole["seconds"]) if asked is None else dict(asked)
+    made = {"smaller": overrides} if overrides else {}
+    return {"sha256": fingerprint(find(name)), "predicted": whole, **made, "measured": measured(name, overrides)}
+
+
+def _suiting(name: str, seconds: float) -> dict[str, Any]:
+    """The overrides that were kept for a scenario, whether or not it has changed since; else those that caps give."""
+    if card(name).exists() and (used := json.loads(card(name).read_text(encoding="utf-8")).get("smaller")):
+        return used
+    if seconds <= WHOLE:
+        return {}
+    keys = tomllib.loads(find(name).read_text(encoding="utf-8"))
+    return smaller(keys, lambda overrides: predicted(name, overrides)["seconds"], SMALLER)
+
+
+def keep(name: str, facts: Mapping[str, Any]) -> None:
+    file = card(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="a shipped scenario")
-    parser.add_argument("--predict", action="store_true", help="reckon the cost of those that have not run")
-    parser.add_argument(
-        "--under", type=float, default=0.0, metavar="SECONDS", help="run what takes less, and has not run"
-    )
-    options = parser.parse_args()
-    names = list(options.names)
-    for name in shipped():
-        facts = kept(name)
-        if options.predict and not facts:
-            tell(name, lambda name: {"predicted": predicted(name)})
-        known = facts.get("predicted", {}).get("seconds", options.under)
-        if known < options.under and "measured" not in facts:
-            names.append(name)
-    for name in names:
-        tell(
-            name, lambda name: {"predicted": kept(name).get("predicted") or predicted(name), "measured": measured(name)}
-        )
+    parser.add_argument("--renew", action="store_true", help="run all that are out of date")
+    parser.add_argument("--check", action="store_true", help="say what is out of date")
+    parser.add_argument("--set", dest="overrides", action="append", metavar="KEY=VALUE", help="run a smaller one")
+    parser.add_argument("--unset", action="append", metavar="KEY", help="take a key out of the smaller one")
+    parser.add_argument("--whole", action="store_true", help="run it at its full size")
+    options = parser.parse_args(arguments)
+    set_limit("seconds=inf")  # what takes years is reckoned, too
+    if options.check:
+        stale = out_of_date()
+        print("\n".join(f"{name}: {why}" for name, why in stale.items()), end="\n" * bool(stale))
+        return bool(stale)
+    asked: dict[str, Any] | None = {} if options.whole else None
+    if options.overrides or options.unset:
+        asked = dict(map(parse_assignment, options.overrides or ())) | dict.fromkeys(options.unset or ())
+    names = [*options.names, *(out_of_date() if options.renew else ())]
+    return max([_tell(name, asked) for name in names], default=0)
 
 
-def tell(name: str, find_out: Callable[[str], dict[str, Any]]) -> None:
-    """Keep what is found out of a scenario, and say it; or say why there is nothing."""
+def _tell(name: str, asked: Mapping[str, Any] | None) -> int:
+    """Renew a card, and say what it is made from; or say why there is none, and return 1."""
     try:
-        facts = find_out(name)
+        facts = renewed(name, asked)
     except FlowsimError as error:
         print(f"{name}: {error}", file=sys.stderr)
-        return
+        return 1
     keep(name, facts)
     print(name, facts, file=sys.stderr, flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
