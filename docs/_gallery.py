@@ -62,7 +62,7 @@ def out_of_date() -> dict[str, str]:
         if not card(name).exists():
             why = "has no card"
         elif "measured" not in kept(name):
-            why = "has changed since it ran for its card"
+            why = "has not run since it changed"
         elif not card(name).with_suffix(".png").exists():
             why = "has no picture"
         else:

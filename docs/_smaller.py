@@ -33,6 +33,8 @@ DRAWN = ("robustness", "limit")
 TIED = ("sparse_coding",)
 #: Kinds of data with all samples of their files, unless fewer are asked for.
 OF_FILES = ("idx", "cifar10", "cifar100", "images")
+#: Kinds of data with ten classes.
+TEN = ("digits", "idx", "cifar10", "cifar100")
 #: Kinds of networks as wide as model.widen says, by default 1.
 WIDENED = ("resnet", "wide_resnet", "alexnet")
 
@@ -55,7 +57,9 @@ def _held(keys: Mapping[str, Any], cap: Callable[[str], float]) -> Iterator[tupl
     """Overrides that hold the sizes of a scenario under caps."""
     yield from _data(keys["data"], cap)
     if keys["data"].get("kind") not in TIED:
-        yield from _network(keys.get("model", {}), _clusters(keys["data"]), cap)
+        # where only a part has its fine label, the two classes are outputs beside the clusters
+        outputs = _clusters(keys["data"]) + 2 * ("fine" in keys["data"])
+        yield from _network(keys.get("model", {}), outputs, cap)
     for place, stage in enumerate(keys.get("stage", ())):
         yield from _flow(f"stage[{place}]", stage, cap)
     yield from _flow("flow", keys.get("flow", {}), cap)
@@ -78,12 +82,15 @@ def _data(data: Mapping[str, Any], cap: Callable[[str], float]) -> Iterator[tupl
 
 
 def _clusters(data: Mapping[str, Any]) -> int:
+    """Of which samples may have to be an equal number each."""
+    if data.get("kind") in TEN:
+        return 10
     named = [data.get(sign, 1) for sign in ("positive", "negative")]
     return sum(len(one) if isinstance(one, list) else one for one in named)
 
 
-def _network(model: Mapping[str, Any], clusters: int, cap: Callable[[str], float]) -> Iterator[tuple[str, Any]]:
-    if model.get("width", 0) > (most := max(int(cap("width")), clusters)):
+def _network(model: Mapping[str, Any], outputs: int, cap: Callable[[str], float]) -> Iterator[tuple[str, Any]]:
+    if model.get("width", 0) > (most := max(int(cap("width")) // outputs, 1) * outputs):
         yield "model.width", most
     if model.get("kind") in WIDENED and model.get("widen", 1.0) > cap("widen"):
         yield "model.widen", cap("widen")

@@ -7,7 +7,7 @@
     python docs/gallery.py --check      say which those are, and exit with 1 where there are any
 
 A smaller run is made with the overrides that are kept for a scenario. Where there are none, one is made of scenarios that
-take longer than a minute, as `flowsim check` reckons, with sizes under caps (docs/_smaller.py). A scenario with a [sweep] runs
+take longer than a minute, as `flowsim check` reckons, with sizes under caps (docs/_smaller.py). One with a [sweep] runs
 as a sweep. Seconds are of the processor; run `flowsim warm` before, so that what is compiled once for a machine does not
 count. Scenarios of images look for their files in the folder that FLOWSIM_DATA names. The page is written from docs/gallery
 at each build, by docs/_gallery.py.
@@ -57,6 +57,11 @@ KINDS = ("boundary", "robustness", "class_cosines", "alignment", "loss")
 SPECIAL: dict[str, tuple[str, dict[str, Any]]] = {
     "allen_zhu_li_2022": ("purity", {}),
     "limits": ("kkt", {}),
+    "min_vidal_2025/fig4": ("alignment", {}),
+    "min_vidal_2025/fig5_random_init": ("alignment", {}),
+    "min_vidal_2025/fig5_random_init_flow": ("alignment", {}),
+    "min_vidal_2025/fig6_nudged_init": ("alignment", {}),
+    "min_vidal_2025/fig6_nudged_init_flow": ("alignment", {}),
     "quickstart": ("alignment", {}),
     "sweeps/alignment_time": ("scaling", {"of": "half_loss", "over": "init.scale", "law": "log"}),
     "sweeps/burn_in": ("lines", {"of": "median_alignment", "over": "data.dimension", "by": "init.nudge"}),
@@ -73,6 +78,8 @@ SPECIAL: dict[str, tuple[str, dict[str, Any]]] = {
 TOLD = ("loss", "log10_loss", "accuracy", "test_loss", "test_accuracy")
 #: Width and height of a picture in inches, its resolution, and how many colours it has: a few kilobytes.
 SIZE, DPI, COLORS = (3.2, 2.1), 100, 64
+#: So many names of columns, and letters of a label, fit below a picture.
+MOST_NAMES, LONGEST = 10, 45
 
 
 def predicted(name: str, overrides: Mapping[str, Any]) -> dict[str, float]:
@@ -169,6 +176,11 @@ def _bare(axes: Axes, kind: str) -> None:
         other.set_ylabel("")
         for text in [*other.texts]:
             text.remove()
+    if len(names := axes.get_xticklabels()) > MOST_NAMES and axes.images:
+        every = -(-len(names) // MOST_NAMES)
+        axes.set_xticks(axes.get_xticks()[::every], [name.get_text() for name in names[::every]])
+    if len(axes.get_xlabel()) > LONGEST:
+        axes.set_xlabel(axes.get_xlabel().partition(",")[0])
     axes.set_title(axes.get_title() or kind.replace("_", " "), fontsize=7)
 
 

@@ -2,7 +2,8 @@
 
 For each interpreter, by default all that flowsim is for and that this machine has, the wheel is installed into an
 environment of its own with what it needs and nothing else. There, without rights to write where it is installed, from a
-folder elsewhere, the quickstart runs and is shown.
+folder elsewhere, the quickstart runs and is shown. A second wheel is built as if the project had an address
+(packaging/addresses.toml), and its metadata has to say so.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+#: An address as the project might have one.
+EXAMPLE = "https://example.org/flowsim"
 #: What has no rights but those of the files' owner, whoever it is.
 POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 WRITE = "import flowsim, pathlib; pathlib.Path(flowsim.__file__).with_name('mine.txt').write_text('')"
@@ -28,7 +32,10 @@ def main() -> int:
     pythons = {name: name for name in sys.argv[1:]} or dict(interpreters())
     failed = []
     with TemporaryDirectory() as folder:
-        wheel = built(Path(folder))
+        wheel = built(ROOT, Path(folder))
+        if said := published(Path(folder)):
+            print(f"with addresses: {said}")
+            failed.append("addresses")
         for version, python in pythons.items():
             said = tried(python, wheel, Path(folder) / version.replace("/", "_"))
             print(f"{version}: {said or 'the quickstart runs'}", flush=True)
@@ -56,11 +63,26 @@ def answered(python: str) -> bool:
     return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
-def built(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+def built(root: Path, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(root)]
     subprocess.run(command, check=True)
     (wheel,) = folder.glob("flowsim-*.whl")
     return wheel
+
+
+def published(folder: Path) -> str:
+    """What is wrong with a wheel that is built once the project has an address, "" if nothing is."""
+    copy = folder / "copy"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "build", "docs", "tests"))
+    example = {"repository": "", "page": "/blob/v{version}/{path}", "file": "/raw/v{version}/{path}"}
+    lines = [f"{key} = '{EXAMPLE}{rest}'\n" for key, rest in example.items()]
+    (copy / "packaging" / "addresses.toml").write_text("".join(lines))
+    wheel = built(copy, folder / "published")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        text = archive.read(name).decode()
+    wanted = (f"Project-URL: Repository, {EXAMPLE}\n", f"]({EXAMPLE}/raw/v", f"]({EXAMPLE}/blob/v")
+    return ", ".join(f"no {word.strip()}" for word in wanted if word not in text)
 
 
 def tried(python: str, wheel: Path, folder: Path) -> str:

@@ -18,6 +18,7 @@ const MARGIN = { l: 10, r: 12, t: 26, b: 10 };
 const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 const LONGEST_NAME = 26; // of a run in a legend
 const NARROW = 480; // pixels of a plot in which names of parts do not fit beside each other
+const UPRIGHT = 84; // pixels that they take when they stand upright
 
 const $ = (id) => document.getElementById(id);
 // a finger that crosses a plot scrolls the page
@@ -49,7 +50,8 @@ function axis(title, more) {
   };
 }
 
-// The axis of the share of a run's parts that lie behind it, each of which has as much as any other, and lines between them
+// The axis of the share of a run's parts that lie behind it, each of which has as much as any other, lines between them, and
+// by how much a plot is taller with it
 function partsAxis(title, parts, width) {
   const tickvals = parts.map((_, k) => (k + 0.5) / parts.length);
   const borders = parts.slice(1).map((_, k) => (k + 1) / parts.length);
@@ -58,6 +60,7 @@ function partsAxis(title, parts, width) {
     shapes: borders.map((at) => ({
       type: "line", yref: "paper", y0: 0, y1: 1, x0: at, x1: at, line: { color: style("--quiet"), width: 1, dash: "dot" },
     })),
+    height: width < NARROW ? UPRIGHT : 0,
   };
 }
 

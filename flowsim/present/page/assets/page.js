@@ -95,10 +95,10 @@ begin(async () => {
         line: { color: tone(run), width: 2.2, dash: DASHES[Math.floor(run / TONES.light.length) % DASHES.length] },
       }));
       const figure = { curves: traces.map(({ name, y }) => ({ name, y: y.filter((value) => value !== null) })) };
-      plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
       const y = axis(wrapped(quantity.y, 30), quantity.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
-      const { across, shapes } = clock.key === "progress" ? partsAxis(clock.label, beside.parts, plot.clientWidth)
-        : { across: axis(wrapped(clock.label, 40), more), shapes: [] };
+      const { across, shapes, height } = clock.key === "progress" ? partsAxis(clock.label, beside.parts, plot.clientWidth)
+        : { across: axis(wrapped(clock.label, 40), more), shapes: [], height: 0 };
+      plot.style.height = `${PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
       Plotly.react(plot, traces, layout(across, y, { shapes, showlegend: true }), CONFIG);
     }
   }

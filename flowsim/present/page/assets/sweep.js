@@ -125,9 +125,9 @@ begin(async () => {
     return [{ ...common, y: low }, { ...common, y: high, fill: "tonexty", fillcolor: veil(colour, 0.2) }];
   }
 
-  function finish(plot, traces, groups, x, y, more) {
+  function finish(plot, traces, groups, x, y, more, height = 0) {
     const figure = { curves: groups.map(({ name }) => ({ name, y: [] })) };
-    plot.style.height = `${PLOT_HEIGHT + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
+    plot.style.height = `${PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
     Plotly.react(plot, traces, layout(x, y, { showlegend: groups.length > 1, ...more }), CONFIG);
   }
 
@@ -260,7 +260,7 @@ begin(async () => {
       time: { title: "flow time", at: () => trajectories.time, more: {} },
       log_time: { title: "log10 of flow time", at: () => trajectories.time.map((at) => (at > 0 ? Math.log10(at) : null)), more: {} },
       log_loss: { title: "log10 of the training loss", at: logLoss, more: { autorange: "reversed" } },
-      progress: { title: "share of the run's parts that lie behind it", at: shareOf },
+      progress: { title: "share of the parts that lie behind it", at: shareOf },
     };
     const { title, at, more } = clocks[clock];
     const drawable = found.groups
@@ -286,8 +286,8 @@ begin(async () => {
       });
       const plot = $(`curve-${k}`);
       if (clock !== "progress") return finish(plot, traces, drawable, axis(title, more), axis(wrapped(up.title, 30), up.more));
-      const { across, shapes } = partsAxis(title, trajectories.parts, plot.clientWidth);
-      return finish(plot, traces, drawable, across, axis(wrapped(up.title, 30), up.more), { shapes });
+      const { across, shapes, height } = partsAxis(title, trajectories.parts, plot.clientWidth);
+      return finish(plot, traces, drawable, across, axis(wrapped(up.title, 30), up.more), { shapes }, height);
     });
     const kept = row.size < every.length ? ` The page has curves of ${row.size} of the ${every.length} points.` : "";
     const without = clock === "progress" ? drawn.filter((point) => !trajectories.progress[row.get(point)]).length : 0;
