@@ -29,7 +29,7 @@ CLOCKS = {
     "time": "flow time",
     "log_time": "log10 of flow time",
     "log_loss": "log10 of the training loss",
-    "progress": "share of the parts that lie behind it",
+    "progress": "share of the parts behind it",
 }
 #: Curves that are no variable of a result by themselves -> the variable that they are of, and what of it.
 DERIVED = {

@@ -98,8 +98,9 @@ begin(async () => {
       const y = axis(wrapped(quantity.y, 30), quantity.log ? { type: "log", dtick: decadesPerTick(figure) } : {});
       const { across, shapes, height } = clock.key === "progress" ? partsAxis(clock.label, beside.parts, plot.clientWidth)
         : { across: axis(wrapped(clock.label, 40), more), shapes: [], height: 0 };
-      plot.style.height = `${PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
-      Plotly.react(plot, traces, layout(across, y, { shapes, showlegend: true }), CONFIG);
+      const tall = PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth);
+      plot.style.height = `${tall}px`;
+      Plotly.react(plot, traces, layout(across, y, { shapes, showlegend: true, height: tall }), CONFIG);
     }
   }
 

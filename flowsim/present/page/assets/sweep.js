@@ -127,8 +127,9 @@ begin(async () => {
 
   function finish(plot, traces, groups, x, y, more, height = 0) {
     const figure = { curves: groups.map(({ name }) => ({ name, y: [] })) };
-    plot.style.height = `${PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth)}px`;
-    Plotly.react(plot, traces, layout(x, y, { showlegend: groups.length > 1, ...more }), CONFIG);
+    const tall = PLOT_HEIGHT + height + LEGEND_ROW * legendRows(figure, plot.clientWidth);
+    plot.style.height = `${tall}px`;
+    Plotly.react(plot, traces, layout(x, y, { showlegend: groups.length > 1, height: tall, ...more }), CONFIG);
   }
 
   // -- numbers over a key
@@ -260,7 +261,7 @@ begin(async () => {
       time: { title: "flow time", at: () => trajectories.time, more: {} },
       log_time: { title: "log10 of flow time", at: () => trajectories.time.map((at) => (at > 0 ? Math.log10(at) : null)), more: {} },
       log_loss: { title: "log10 of the training loss", at: logLoss, more: { autorange: "reversed" } },
-      progress: { title: "share of the parts that lie behind it", at: shareOf },
+      progress: { title: "share of the parts behind it", at: shareOf },
     };
     const { title, at, more } = clocks[clock];
     const drawable = found.groups
