@@ -102,7 +102,8 @@ def _card(name: str, heading: str) -> Iterator[str]:
         yield from (f"*Picture and numbers are of a smaller run*, {_overrides(facts['smaller'])}.", "")
     result = "; ".join(_result(facts.get("measured", {})))
     if result:
-        yield from (f"{'The smaller run: ' * ('smaller' in facts)}{result[0].upper()}{result[1:]}.", "")
+        sentence = f"The smaller run: {result}" if "smaller" in facts else f"{result[0].upper()}{result[1:]}"
+        yield from (f"{sentence}.", "")
     if found := _claims(name, facts):
         yield from (f"Claims{' at full size' * ('smaller' in facts)}: {found}.", "")
     yield from (":::{card-footer}", _cost(name, facts, keys), ":::", "::::")

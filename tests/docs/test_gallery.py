@@ -111,7 +111,7 @@ def test_a_card_of_a_smaller_run_says_so_and_how_it_was_made(gallery, monkeypatc
     told = "*Picture and numbers are of a smaller run*, with `data.samples = 4`; without `evaluate.claims`."
     (card,) = "\n".join(page.cards()).split("::::{grid-item-card}")[1:]
     assert told in card
-    assert "The smaller run: Done" in card
+    assert "The smaller run: done" in card
     assert f"Full size: {kept['predicted']['evaluations']:,} evaluations, of the order of" in card
     page.card("sweeps/small").write_text(json.dumps({**kept, "sha256": ""}))
     assert command.main(["--renew"]) == 0
