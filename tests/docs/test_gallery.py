@@ -28,7 +28,7 @@ times = 5
 """
 
 
-#: Scenarios whose smaller runs are chosen, but have not been made: FLOWSIM_DATA=FOLDER python docs/gallery.py --renew makes them.
+#: Scenarios whose smaller runs are chosen, but have not been made: `python docs/gallery.py --renew` does, with FLOWSIM_DATA.
 NOT_YET = {
     "images/cifar10_2class_resnet18",
     "images/mnist_2class_resnet18",
