@@ -28,7 +28,7 @@ times = 5
 """
 
 
-#: Scenarios whose smaller runs are chosen, but have not been made: `python docs/gallery.py --renew` does, with FLOWSIM_DATA.
+#: Scenarios whose smaller runs are chosen, but have not been made: `python docs/gallery.py --renew` does with FLOWSIM_DATA
 NOT_YET = {
     "images/cifar10_2class_resnet18",
     "images/mnist_2class_resnet18",
@@ -42,7 +42,6 @@ NOT_YET = {
     "images/table1_l2_small",
     "images/table1_linf",
     "images/table1_linf_small",
-    "min_vidal_2025/relu_over_clusters",
     "min_vidal_2025/theorem1",
     "min_vidal_2025/theorem1_fixed_size",
 }
