@@ -36,7 +36,6 @@ NOT_YET = {
     "images/purification_local_resnet34",
     "images/purification_local_small",
     "images/purification_resnet34",
-    "images/purification_small",
     "images/purification_wrn28_10",
     "images/table1_l2",
     "images/table1_l2_small",
