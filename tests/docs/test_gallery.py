@@ -35,13 +35,11 @@ NOT_YET = {
     "images/purification_alexnet",
     "images/purification_local_resnet34",
     "images/purification_local_small",
-    "images/purification_resnet34",
     "images/purification_wrn28_10",
     "images/table1_l2",
     "images/table1_l2_small",
     "images/table1_linf",
     "images/table1_linf_small",
-    "min_vidal_2025/theorem1",
     "min_vidal_2025/theorem1_fixed_size",
 }
 
