@@ -39,14 +39,14 @@ def main() -> None:
         test = fresh(scenario, problem.samples, SAMPLES)
         direction = universal_direction(problem.centers, problem.cluster_label)
         flips = Flips(network, test.inputs, test.targets, direction)
-        clusters, dimension = problem.centers.shape
+        clusters, dimension = len(problem.centers), problem.dimension
         unit = np.linalg.norm(direction) / np.sqrt(dimension)
         strengths = np.linspace(0, 0.8 / unit, 400)
         shares = [flips.share(eta) for eta in strengths]
         left.plot(strengths * unit, shares, line, color=color, label=f"k = {clusters}")
         counts.append(clusters)
         sizes.append(flips.smallest() * unit)
-        radii = certified_radius(test.inputs, test.targets, problem.centers, problem.cluster_label)
+        radii = certified_radius(test.inputs, test.targets, problem.centers, problem.cluster_label, dimension)
         robust.append(np.quantile(radii, SHARE) / np.sqrt(dimension))
     left.axvline(1 / 8, color=GREY, linestyle=":", label="radius of a robust network, Theorem 4.1")
     left.set(xlabel="|z| / √d", ylabel="share of fresh samples flipped")

@@ -27,8 +27,10 @@ OwnSeed = Annotated[
     ),
 ]
 
-#: name -> numbers of this law, independent, of mean 0 and variance 1
-LAWS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
+#: (generator, (n, d)) -> vectors whose coordinates are of mean 0 and variance 1
+Law = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+#: name -> numbers of this law, independent
+LAWS: dict[str, Law] = {
     "gaussian": lambda generator, shape: generator.standard_normal(shape),
     "laplace": lambda generator, shape: generator.laplace(scale=0.5**0.5, size=shape),
     "uniform": lambda generator, shape: generator.uniform(-(3**0.5), 3**0.5, size=shape),
@@ -94,7 +96,7 @@ class Drawn(DataSection):
     def noise_deviation(self) -> float:
         return self.noise.standard_deviation(self.dimension)
 
-    def entries(self) -> Mapping[str, int]:
+    def entries(self, neurons: int) -> Mapping[str, int]:
         return entries(self.samples, self.dimension, self.test)
 
     def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
@@ -120,7 +122,7 @@ def samples_around(
     cluster_label: Integers,
     data: Drawn,
     seed: int,
-    law: str = "gaussian",
+    law: Law = LAWS["gaussian"],
     first: Callable[[Floats, Integers], Floats] | None = None,
 ) -> Samples:
     """The training set around these centres (K, d) with these labels (K,).
@@ -135,7 +137,7 @@ def samples_around(
     inputs = centers[sample_cluster]
     deviation = data.noise.standard_deviation(data.dimension)
     if deviation > 0:
-        noise = LAWS[law](stream(seed, "data.noise"), inputs.shape)
+        noise = law(stream(seed, "data.noise"), inputs.shape)
         noise *= deviation
         inputs += noise
     clean_label = cluster_label[sample_cluster].astype(float)

@@ -46,7 +46,7 @@ class Regression(DataSection):
         looks along and that count as centres. teacher: what the teacher is drawn from; generator: what the inputs
         are."""
 
-    def entries(self) -> Mapping[str, int]:
+    def entries(self, neurons: int) -> Mapping[str, int]:
         return entries(self.samples, self.features, self.test)
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:

@@ -11,6 +11,7 @@ from pydantic import Field
 from ..arrays import Booleans, Floats, Integers
 from .augmentation import Augmentation
 from .pixels import Pixels, Stored
+from .span import Span
 
 Supervision = Annotated[
     Literal["class", "cluster"],
@@ -31,7 +32,8 @@ class Samples:
     code @ label_weight. None elsewhere.
 
     augmentation: how images change at random before a gradient of descent sees them; None where they do not. test: samples
-    that are not trained on, with the centres of those that are; None where there are none."""
+    that are not trained on, with the centres of those that are; None where there are none. span: where samples are given by
+    coordinates in a span, and d is the number of these; None where they have all features."""
 
     stored: Stored
     targets: Floats
@@ -44,6 +46,7 @@ class Samples:
     label_weight: Floats | None = None
     augmentation: Augmentation | None = None
     test: Samples | None = None
+    span: Span | None = None
 
     @classmethod
     def supervised(
@@ -72,6 +75,11 @@ class Samples:
     def features(self) -> int:
         """d"""
         return self.stored.shape[1]
+
+    @property
+    def dimension(self) -> int:
+        """Of the space that the samples are from: d, but for those given by coordinates in their span"""
+        return self.features if self.span is None else self.span.dimension
 
     @property
     def flipped(self) -> Booleans:

@@ -50,7 +50,7 @@ def what_ran(trajectory: xr.Dataset) -> dict[str, str]:
     start = str(init.get("shape", init.get("kind", "")))
     sizes = {
         "neurons": trajectory.sizes.get("neuron", model.get("width")),
-        "D": trajectory.sizes.get("feature", data.get("dimension")),
+        "D": data.get("dimension", trajectory.sizes.get("feature")),
         "n": trajectory.sizes.get("sample", data.get("samples")),
         "clusters": trajectory.sizes.get("cluster"),
     }

@@ -12,7 +12,8 @@ def fresh(scenario: Scenario, samples: Samples, count: int, purpose: str = "test
     """So many samples around the centres of `samples`, clusters drawn uniformly, noise and label noise as in training.
 
     Everything but the centres, and of sparse coding w*, is drawn anew, from a stream of its own for each purpose; the same
-    call gives the same samples.
+    call gives the same samples. Where samples are coordinates in a span, products of fresh ones with each other mean
+    nothing, since each has a rest of its own outside of that span; `beside` is for those who need them.
     Raises UsageError where the training data come from no distribution.
     """
     if not scenario.data.drawn:

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import Issue, ScenarioError
-from ..kinds.inits import Shape
+from ..kinds.inits import Isotropic, Shape
 from ..kinds.network import Handed, Network
 from ..kinds.samples import Samples
+from ..kinds.span import Span
 from ..kinds.streams import stream
 from ..scenario import Scenario, referenced_files
 from ..scenario.files import UNNAMED
@@ -26,8 +27,11 @@ def draw(scenario: Scenario, samples: Samples, handed: Handed | None) -> Weights
     if handed is not None:
         return Weights.of_network(handed.network, handed.start(seed))
     assert isinstance(init, Shape), "rules refuse other starts"
-    neurons = model.neurons
-    shape = init.rows(stream(seed, "initialisation"), (neurons, samples.features + model.bias))
+    neurons, generator = model.neurons, stream(seed, "initialisation")
+    if samples.span is None:
+        shape = init.rows(generator, (neurons, samples.features + model.bias))
+    else:
+        shape = _in_span(init, samples.span, neurons, model.bias, generator)
     sign = _signs(scenario, init, samples)
     shape = init.moved(shape, sign, samples, scenario)
     twin = _twins(scenario, init, samples)
@@ -44,6 +48,15 @@ def draw(scenario: Scenario, samples: Samples, handed: Handed | None) -> Weights
         size = np.abs(stream(seed, "initialisation.output").standard_normal(neurons))
         output_log = np.log(init.scale) + np.log(size)[twin]
     return Weights.exactly(shape / norm[:, None], log_norm, sign, output_log, bias=model.bias)
+
+
+def _in_span(init: Shape, span: Span, neurons: int, bias: bool, generator: np.random.Generator) -> Floats:
+    """(m, d), (m, d + 1) with a bias: rows of the shape by their coordinates; they are the last vectors of the basis."""
+    assert isinstance(init, Isotropic), "rules refuse other starts"
+    rows = span.normal(generator, span.vectors - neurons, neurons)
+    if bias:
+        rows = np.column_stack([rows, generator.standard_normal(neurons)])
+    return init.of_normal(rows, span.dimension + bias)
 
 
 def _given(scenario: Scenario, samples: Samples, network: Network | None) -> Weights:

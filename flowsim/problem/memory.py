@@ -39,16 +39,16 @@ def check_room(scenario: Scenario, samples: Samples | None = None) -> None:
 
 
 def _needs(scenario: Scenario, known: Samples | None) -> Iterator[Need]:
-    data = scenario.data
+    data, neurons = scenario.data, _neurons(scenario)
     if known is None:
-        yield from (Need(key, float(entries)) for key, entries in data.entries().items())
+        yield from (Need(key, float(entries)) for key, entries in data.entries(neurons).items())
     elif isinstance(known.stored, Pixels) and not _in_batches(scenario):
         yield Need("data.samples", float(len(known.stored)) * known.features, len(known.stored))
-    features = getattr(data, "dimension", None) if known is None else known.features
+    features = data.stored_features(neurons) if known is None else known.features
     if features is None:
         return
     if scenario.model.has_neurons:
-        yield Need(f"model.{width_key(scenario.model)}", float(scenario.model.neurons) * features)
+        yield Need(f"model.{width_key(scenario.model)}", float(neurons) * features)
     if data.drawn and data.test is None:
         drawn = {"robustness": ATTACKED, "smoothing": 1, "density": ATTACKED}
         for name, copies in drawn.items():
@@ -59,6 +59,10 @@ def _needs(scenario: Scenario, known: Samples | None) -> Iterator[Need]:
         yield Need(f"evaluate.features.{'units' if excited.units > excited.starts else 'starts'}", shown)
     if scenario.observe.grid is not None:
         yield Need("observe.grid", math.prod(float(axis.count) for axis in scenario.observe.grid) * features)
+
+
+def _neurons(scenario: Scenario) -> int:
+    return scenario.model.neurons if scenario.model.has_neurons else 0
 
 
 def _in_batches(scenario: Scenario) -> bool:
@@ -72,8 +76,15 @@ def _told(scenario: Scenario, need: Need, most: float) -> str:
     for part in path_of(need.key):
         value = value.get(part) if isinstance(value, dict) else None
     value = need.value if value is None else value
-    fits = math.floor(value * most / (8 * need.entries)) if isinstance(value, int) else 0
-    advice = f"; at most about {fits} fits" if fits else ""
+    data, neurons = scenario.data, _neurons(scenario)
+    features, spanned = data.stored_features(neurons), data.span_features(neurons)
+    if data.spanned:
+        advice = ""  # what a sample has grows with their number
+    elif features and spanned and spanned < features:
+        advice = f'; data.coordinates = "span" takes {size(8 * need.entries * spanned / features)}'
+    else:
+        fits = math.floor(value * most / (8 * need.entries)) if isinstance(value, int) else 0
+        advice = f"; at most about {fits} fits" if fits else ""
     return f"needs {size(8 * need.entries)}, and {size(most)} of memory is available{advice}"
 
 

@@ -62,8 +62,9 @@ class Work:
     @classmethod
     def of_drawn(cls, scenario: Scenario) -> Work:
         """Of data that are not there yet, but whose section says how many are to be drawn."""
-        samples, features = (int(getattr(scenario.data, name, None) or 0) for name in ("samples", "dimension"))
         neurons = scenario.model.neurons if scenario.model.has_neurons else 1
+        samples = int(getattr(scenario.data, "samples", None) or 0)
+        features = scenario.data.stored_features(neurons) or 0
         seen = min(features, samples + 1)
         return cls(samples, seen, min(seen, neurons), 4.0 * samples * seen * neurons, 2.0 * neurons * seen, 1)
 

@@ -42,13 +42,13 @@ class Problem:
     network: Network | None = None  # of two layers of neurons None
 
     def __repr__(self) -> str:
-        samples, features = self.samples.stored.shape
+        samples, coordinates = self.samples.stored.shape
+        spanned = f" by {coordinates} coordinates" if self.samples.span is not None else ""
+        features = f"{self.dimension} features{spanned}"
         if self.network is not None and not self.has_neurons:
             entries = sum(leaf.size for leaf in self.network.leaves)
-            return f"Problem: {samples} samples, {features} features, {self.network.name} of {entries} weights"
-        sizes = (
-            f"{samples} samples, {features} features, {len(self.centers)} clusters, {len(self.hidden_log_norm)} neurons"
-        )
+            return f"Problem: {samples} samples, {features}, {self.network.name} of {entries} weights"
+        sizes = f"{samples} samples, {features}, {len(self.centers)} clusters, {len(self.hidden_log_norm)} neurons"
         return f"Problem: {sizes}"
 
     @property
@@ -60,6 +60,11 @@ class Problem:
     def features(self) -> int:
         """d"""
         return self.samples.features
+
+    @property
+    def dimension(self) -> int:
+        """Of the space that the samples are from: d, but for those given by coordinates in their span"""
+        return self.samples.dimension
 
     @property
     def targets(self) -> Floats:

@@ -138,7 +138,7 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> 
         if trajectory.log10_time is not None:
             found["snapshot_log10_time"] = trajectory.log10_time[trajectory.kept_weights]
         if problem.has_neurons:
-            variables["direction"] = _named("direction", trajectory.direction)
+            variables["direction"] = _direction(trajectory, problem)
         if problem.bias:
             variables["bias_weight"] = _named("bias_weight", trajectory.bias)
         if problem.network is not None:
@@ -146,6 +146,18 @@ def root(trajectory: Trajectory, known: Mapping[str, Any], problem: Problem) -> 
     dims = {"seed", "time", "neuron", "cluster", "feature"}.union(*(variable.dims for variable in variables.values()))
     used = [name for name in COORDINATES if name in found and dims.issuperset(DIMENSIONS[name])]
     return xr.Dataset(variables, {name: _named(name, found[name]) for name in used})
+
+
+def _direction(trajectory: Trajectory, problem: Problem) -> xr.Variable:
+    """The kept weights; where these are coordinates, with what `feature` then is."""
+    found, span = _named("direction", trajectory.direction), problem.samples.span
+    if span is not None:
+        found.attrs["long_name"] = f"coordinates of the {found.attrs['long_name']}"
+        found.attrs["feature"] = (
+            "coordinate in an orthonormal basis of the span of centres, noise and initial weights, and one beyond; not one "
+            f"of the {span.dimension} features"
+        )
+    return found
 
 
 def leaves(network: Network, arrays: Sequence[Any], over: tuple[str, ...]) -> dict[str, xr.Variable]:

@@ -13,6 +13,7 @@ from ..kinds.section import Broken
 from ..kinds.stop import STOPS, Watched
 from .evaluate import OF_OUTPUTS
 from .flow import ADAM, Flow, Stage
+from .in_span import broken_in_span
 
 if TYPE_CHECKING:
     from ..kinds.networks import NetworkSection
@@ -63,6 +64,7 @@ def broken(scenario: Scenario) -> Iterator[Broken]:
     yield from _broken_rates(scenario)
     yield from _broken_changes(scenario)
     yield from _broken_regularizer(scenario)
+    yield from broken_in_span(scenario)
     if scenario.is_ensemble:
         yield from _broken_ensemble(scenario)
     if scenario.is_ensemble and scenario.sweep.keys and "seed" not in scenario.sweep.keys:

@@ -102,7 +102,8 @@ def estimate(plan: Plan, points: Sequence[Point]) -> Estimate:
 
 def _of_one(scenario: Scenario) -> Estimate:
     """Of a point; of large data without drawing them."""
-    samples, features = (float(getattr(scenario.data, name, None) or 0) for name in ("samples", "dimension"))
+    samples = float(getattr(scenario.data, "samples", None) or 0)
+    features = scenario.data.stored_features(scenario.model.neurons if scenario.model.has_neurons else 0) or 0
     large = 8 * samples * features > SAMPLED_BYTES
     if large:
         work, kept, held = Work.of_drawn(scenario), BATCH_BYTES, int(8 * samples * features)

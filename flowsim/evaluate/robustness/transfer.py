@@ -111,6 +111,11 @@ def _classifier(case: Case, name: str, index: int) -> Classifier:
 
 def _check_same(one: Problem, other: Problem) -> None:
     """Raise unless the two were trained for the same answers."""
+    if one.samples.span is not None or other.samples.span is not None:
+        raise UsageError(
+            'data.coordinates = "span" has coordinates in the span of a run\'s own samples and weights, where those of '
+            'another run have no place; use "features"'
+        )
     mine, theirs = one.samples.label_weight, other.samples.label_weight
     same = one.centers.shape == other.centers.shape and np.allclose(one.centers, other.centers, rtol=1e-9, atol=1e-12)
     same = same and np.array_equal(one.cluster_label, other.cluster_label)

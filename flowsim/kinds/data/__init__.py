@@ -113,9 +113,23 @@ class DataSection(Section):
         wrong where there is none."""
         raise ValueError(f'needs data drawn around centres, not data.kind = "{self.kind}"')
 
-    def entries(self) -> Mapping[str, int]:
-        """Key -> how many numbers what it asks for takes, to be refused where they would not fit into memory; of data that
-        are drawn."""
+    @property
+    def spanned(self) -> bool:
+        """Whether samples are given by coordinates in a basis of what they and the initial weights span, in which no
+        coordinate is a feature."""
+        return False
+
+    def span_features(self, neurons: int) -> int | None:
+        """How many numbers a sample would have then, beside so many neurons; None of kinds without such coordinates."""
+        return None
+
+    def stored_features(self, neurons: int) -> int | None:
+        """How many numbers a sample has in memory, beside so many neurons; None where that is not known beforehand."""
+        return self.span_features(neurons) if self.spanned else getattr(self, "dimension", None)
+
+    def entries(self, neurons: int) -> Mapping[str, int]:
+        """Key -> how many numbers what it asks for takes beside so many neurons, to be refused where they would not fit
+        into memory; of data that are drawn."""
         return {}
 
     @abstractmethod

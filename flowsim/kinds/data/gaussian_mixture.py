@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from ...arrays import Floats
-from ..clusters import Basis, Drawn, frame, norm_of
+from ...arrays import Floats, Integers
+from ..clusters import LAWS, Basis, Drawn, entries, frame, norm_of, samples_around
 from ..drawing import Drawing
 from ..files import ARRAY_SUFFIXES, read_array
 from ..partition import Fine, Named, broken_fine, broken_names, labels, with_coarse
 from ..samples import Samples
 from ..section import Broken, refuse, suffix_in
+from ..span import Span
 from ..streams import stream
 from . import DATA
 
@@ -40,6 +41,11 @@ class GaussianMixture(Drawn):
     )
     cosine: float | None = Field(None, gt=-1, lt=1, description="cosine between any two equicorrelated centres")
 
+    coordinates: Literal["features", "span"] = Field(
+        "features",
+        description='what samples are given by: all "features", or coordinates in the "span" of centres, samples and '
+        "initial weights, drawn exactly in law, as many as there are of these, whatever the dimension",
+    )
     fine: Fine = None
 
     @property
@@ -93,21 +99,47 @@ class GaussianMixture(Drawn):
         elif self.cosine is not None and clusters > 1 and self.cosine <= -1 / (clusters - 1):
             allowed = f"above {-1 / (clusters - 1):.4g}"
             yield Broken("cosine", f"{self.cosine} is impossible for {clusters} centres; allowed: {allowed}", reads)
+        if self.centers not in CENTERS and self.spanned:
+            yield Broken("coordinates", '"span" is only for drawn centres; these are read from a file', ("centers",))
         if self.centers not in CENTERS and "radius" in self.model_fields_set:
             yield Broken("radius", "only for drawn centres; centres read from a file keep their norms", ("centers",))
         if self.centers not in CENTERS and self.seed is not None:
             yield Broken("seed", "only for drawn centres; these are read from a file", ("centers",))
 
+    @property
+    def spanned(self) -> bool:
+        return self.coordinates == "span"
+
+    def span_features(self, neurons: int) -> int:
+        return self._span(neurons).features
+
+    def entries(self, neurons: int) -> Mapping[str, int]:
+        return entries(self.samples, self.span_features(neurons) if self.spanned else self.dimension, self.test)
+
+    def _span(self, neurons: int) -> Span:
+        """Of the centres, the noise of the training set, and the initial weights, in this order."""
+        vectors = self.centered + self.samples + neurons
+        return Span(self.dimension, vectors, taken=vectors)
+
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:
         label = labels(self.positive, self.centered)
-        samples = self.around(self._drawn_centers(scenario, sibling), label, scenario.single_seed)
+        span = self._span(scenario.model.neurons) if self.spanned else None
+        centers = self._drawn_centers(scenario, sibling, span)
+        # the noise comes after the centres, and leaves room for the weights
+        samples = self._around(centers, label, scenario.single_seed, span and replace(span, taken=self.centered))
+        samples = replace(samples, span=span)
         return samples if self.fine is None else self._with_coarse(scenario, samples)
 
     def fresh(self, scenario: Drawing, samples: Samples, count: int, seed: int) -> Samples:
         """Around the centres proper: no sample is drawn around the mean of a class."""
         proper = slice(self.centered)
-        own = replace(samples, centers=samples.centers[proper], cluster_label=samples.cluster_label[proper])
-        return super().fresh(scenario, own, count, seed)
+        data = self.model_copy(update={"samples": count, "balanced": False})
+        centers, label = samples.centers[proper], samples.cluster_label[proper]
+        return replace(data._around(centers, label, seed, samples.span), span=samples.span)
+
+    def _around(self, centers: Floats, cluster_label: Integers, seed: int, span: Span | None) -> Samples:
+        law = LAWS["gaussian"] if span is None else span.next
+        return samples_around(centers, cluster_label, self, seed, law)
 
     def _with_coarse(self, scenario: Drawing, samples: Samples) -> Samples:
         """The same where only a part of the samples are told their cluster. The centre of a coarse one is the mean of its
@@ -120,7 +152,7 @@ class GaussianMixture(Drawn):
                 ("data.fine", f"{self.fine:g} leaves no sample of one label to coarse ones; take less")
             )
         means = [samples.centers[samples.cluster_label == sign].mean(axis=0) for sign in label[self.centered :]]
-        return Samples.supervised(
+        coarse = Samples.supervised(
             self.supervision,
             inputs=samples.inputs,
             label=samples.label,
@@ -128,16 +160,21 @@ class GaussianMixture(Drawn):
             centers=np.concatenate([samples.centers, means]),
             cluster_label=label,
         )
+        return replace(coarse, span=samples.span)
 
-    def _drawn_centers(self, scenario: Drawing, sibling: Samples | None) -> Floats:
+    def _drawn_centers(self, scenario: Drawing, sibling: Samples | None, span: Span | None) -> Floats:
         if self.file is not None:
             return sibling.centers if sibling is not None else self._given_centers(scenario)
         generator = stream(scenario.distribution_seed, "centers")
         radius = norm_of(self.radius, self.dimension)
         if self.centers == "random_sphere":
-            points = generator.standard_normal((self.centered, self.dimension))
+            shape = (self.centered, self.dimension)
+            points = generator.standard_normal(shape) if span is None else span.normal(generator, 0, self.centered)
             return radius * points / np.linalg.norm(points, axis=1, keepdims=True)
-        rows = frame(self.centered, self.dimension, self.basis, generator)
+        if span is not None:
+            rows = np.eye(self.centered, span.features)  # the basis begins with them
+        else:
+            rows = frame(self.centered, self.dimension, self.basis, generator)
         if self.centers == "equicorrelated":
             assert self.cosine is not None
             gram = np.full((self.centered, self.centered), self.cosine)

@@ -83,7 +83,7 @@ class SparseCoding(DataSection):
         if self.label_weights[0] > self.label_weights[1]:
             yield Broken("label_weights", "the first number is to be at most the second")
 
-    def entries(self) -> Mapping[str, int]:
+    def entries(self, neurons: int) -> Mapping[str, int]:
         return entries(self.samples, self.dimension, self.test)
 
     def draw(self, scenario: Drawing, sibling: Samples | None) -> Samples:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ...arrays import Floats, Integers
-from ..clusters import Basis, Drawn, frame, norm_of, samples_around
+from ..clusters import LAWS, Basis, Drawn, frame, norm_of, samples_around
 from ..drawing import Drawing
 from ..samples import Samples
 from ..section import refuse
@@ -63,7 +63,7 @@ class Xor(Drawn):
             return cluster.astype(float)
 
         first = {"random": None, "boundary": to_boundary, "cluster": cluster_by_cluster}[self.flips]
-        return samples_around(centers, cluster_label, self, seed, self.law, first)
+        return samples_around(centers, cluster_label, self, seed, LAWS[self.law], first)
 
 
 DATA.register("xor", Xor)

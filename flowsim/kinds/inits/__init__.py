@@ -27,6 +27,7 @@ class InitSection(Section):
 
     drawn: whether it is a Shape. takes_arrays: whether weights may be handed over from Python, or come from `file`.
     around_centers: whether it draws around the clusters' centres. of_products: whether it is for products of matrices only.
+    isotropic: whether it is Isotropic.
     """
 
     TAG: ClassVar[str] = "shape"
@@ -35,6 +36,7 @@ class InitSection(Section):
     takes_arrays: ClassVar[bool] = False
     around_centers: ClassVar[bool] = False
     of_products: ClassVar[bool] = False
+    isotropic: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -87,6 +89,20 @@ class Shape(InitSection):
     def product(self, matrices: Sequence[Floats], samples: Samples) -> Sequence[Floats]:
         """The matrices of a product as the data ask for, that nearest to x first."""
         return matrices
+
+
+class Isotropic(Shape):
+    """A shape whose rows come from independent normal entries and are as likely in any orthonormal basis, so that they can
+    be drawn by their coordinates in one."""
+
+    isotropic: ClassVar[bool] = True
+
+    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        return self.of_normal(generator.standard_normal(shape), shape[1])
+
+    @abstractmethod
+    def of_normal(self, rows: Floats, entries: int) -> Floats:
+        """The shape's rows from normal ones, which have so many entries, or coordinates of as many."""
 
 
 INITS: Registry[type[InitSection]] = Registry("init", __name__, ("init.shape",), ORDER)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 from ...arrays import Floats
-from . import INITS, Shape
+from . import INITS, Isotropic
 
 
-class Gaussian(Shape):
+class Gaussian(Isotropic):
     """Entries of the shape are independent N(0, 1)."""
 
     shape: Literal["gaussian"] = "gaussian"
 
-    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        return generator.standard_normal(shape)
+    def of_normal(self, rows: Floats, entries: int) -> Floats:
+        return rows
 
 
 INITS.register("gaussian", Gaussian)

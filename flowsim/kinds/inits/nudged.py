@@ -12,10 +12,10 @@ from ..drawing import Drawing
 from ..samples import Samples
 from ..section import Fraction
 from ..streams import stream
-from . import INITS, Shape
+from . import INITS, Isotropic
 
 
-class Nudged(Shape):
+class Nudged(Isotropic):
     """The gaussian shape, each neuron moved towards a centre drawn at random."""
 
     around_centers: ClassVar[bool] = True
@@ -30,8 +30,8 @@ class Nudged(Shape):
     def by_sign(self) -> bool:
         return self.toward == "own"
 
-    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        return generator.standard_normal(shape)
+    def of_normal(self, rows: Floats, entries: int) -> Floats:
+        return rows
 
     def moved(self, rows: Floats, sign: Floats, samples: Samples, scenario: Drawing) -> Floats:
         """w <- w + nudge (mu - w), mu a centre drawn at random (Min & Vidal 2025, Appendix B.1), at each neuron's scale.

@@ -7,18 +7,16 @@ from typing import Literal
 import numpy as np
 
 from ...arrays import Floats
-from . import INITS, Shape
+from . import INITS, Isotropic
 
 
-class Sphere(Shape):
+class Sphere(Isotropic):
     """Rows of the shape are uniform on the unit sphere."""
 
     shape: Literal["sphere"]
 
-    def rows(self, generator: np.random.Generator, shape: tuple[int, int]) -> Floats:
-        rows = generator.standard_normal(shape)
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows
+    def of_normal(self, rows: Floats, entries: int) -> Floats:
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 INITS.register("sphere", Sphere)

@@ -43,7 +43,7 @@ def capture_sets(problem: Problem, c0: float = C0) -> Integers:
     cosine = direction @ unit.T / np.linalg.norm(direction, axis=1, keepdims=True)
     own = problem.weights.output_sign[:, None] == problem.cluster_label
     cosine = np.where(own, cosine, -np.inf)
-    captured = cosine.max(axis=1) >= 1 / (3 * c0 * direction.shape[1] ** 0.5)
+    captured = cosine.max(axis=1) >= 1 / (3 * c0 * problem.dimension**0.5)
     return np.where(captured, cosine.argmax(axis=1), -1)
 
 

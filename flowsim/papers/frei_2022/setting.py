@@ -65,7 +65,7 @@ class Capture:
         active = problem.inputs @ problem.hidden_direction.T > 0
         clean = problem.targets == evidence.clean_label
         counts = np.array([active[clean & (problem.sample_cluster == cluster)].sum(axis=0) for cluster in range(4)])
-        correlated = 1 / (3 * self.c0 * math.sqrt(problem.inputs.shape[1])) <= cosines(problem).T
+        correlated = 1 / (3 * self.c0 * math.sqrt(problem.dimension)) <= cosines(problem).T
         if not correlated.any():
             raise NotApplicable("no neuron correlates with a centre")
         return float((counts - counts[[1, 0, 3, 2]])[correlated].min()) / len(problem.targets)
@@ -110,7 +110,7 @@ def deviation(evidence: Evidence) -> float:
 
 def spread(evidence: Evidence) -> float:
     """sigma sqrt(d)"""
-    data, dimension = evidence.scenario.data, evidence.problem.inputs.shape[1]
+    data, dimension = evidence.scenario.data, evidence.problem.dimension
     if not isinstance(data, Drawn):
         raise NotApplicable("it speaks of noise of a known size")
     return data.noise.standard_deviation(dimension) * math.sqrt(dimension)
@@ -118,13 +118,14 @@ def spread(evidence: Evidence) -> float:
 
 def initial_size(evidence: Evidence) -> float:
     """omega sqrt(m d), about the norm of all weights at time 0"""
-    return deviation(evidence) * math.sqrt(xor(evidence).hidden_direction.size)
+    problem = xor(evidence)
+    return deviation(evidence) * math.sqrt(len(problem.hidden_direction) * problem.dimension)
 
 
 def norms(evidence: Evidence) -> Floats:
     """(m,): |w_j(0)| / (omega sqrt(d))"""
     problem = xor(evidence)
-    return np.linalg.norm(problem.hidden, axis=1) / (deviation(evidence) * math.sqrt(problem.inputs.shape[1]))
+    return np.linalg.norm(problem.hidden, axis=1) / (deviation(evidence) * math.sqrt(problem.dimension))
 
 
 def flipped(evidence: Evidence) -> Booleans:
@@ -189,7 +190,8 @@ def _same_training(evidence: Evidence) -> Iterator[Premise]:
 
 def _sizes(evidence: Evidence) -> Iterator[Premise]:
     """Assumptions (A1) to (A7), with the least constant that (A7) allows"""
-    (samples, dimension), neurons = evidence.problem.inputs.shape, len(evidence.problem.output)
+    samples, dimension = len(evidence.problem.targets), evidence.problem.dimension
+    neurons = len(evidence.problem.output)
     constant = least_constant(evidence)
     inputs = max(math.log(samples / DELTA) ** 2, math.log(neurons / DELTA))
     yield Premise("(A1) d >= C max(log^2(n/delta), log(m/delta))", dimension, constant * inputs, True)

@@ -73,7 +73,7 @@ def _captured_cosines(capture: Capture, evidence: Evidence, cosine: Floats) -> F
 def _before(capture: Capture, evidence: Evidence) -> float:
     problem = xor(evidence)
     median = float(np.median(_captured_cosines(capture, evidence, cosines(problem))))
-    return median * math.sqrt(problem.inputs.shape[1])
+    return median * math.sqrt(problem.dimension)
 
 
 def _after(capture: Capture, statistic: Callable[[Floats], Floats], evidence: Evidence) -> float:

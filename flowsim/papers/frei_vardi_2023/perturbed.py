@@ -15,7 +15,7 @@ from ...evaluate.evidence import Evidence, NotApplicable
 from ...evaluate.kkt import find
 from ...kinds.streams import stream
 from ...observe import Setting
-from ...problem import fresh, reduce
+from ...problem import Problem, Wider, beside, reduce
 from ...solve import Snapshot
 from .data import nearest_radius
 from .flips import Flips, universal_direction
@@ -116,10 +116,15 @@ def another(evidence: Evidence) -> Point:
     return found
 
 
+def _beside(evidence: Evidence) -> tuple[Problem, Wider]:
+    return beside(evidence.scenario, evidence.problem, len(evidence.problem.targets), "frei_vardi_2023.another")
+
+
 def _another(evidence: Evidence) -> Point:
     problem, neurons = evidence.problem, len(evidence.problem.hidden_log_norm)
-    samples = fresh(evidence.scenario, problem.samples, len(problem.targets), "frei_vardi_2023.another")
-    other = replace(evidence, setting=Setting(reduce(replace(problem, samples=samples))), known={})
+    beside, _ = _beside(evidence)
+    samples = beside.samples
+    other = replace(evidence, setting=Setting(reduce(beside)), known={})
     reduced, clusters = other.setting.reduced, range(len(problem.centers))
     first = [int((samples.sample_cluster == index).argmax()) for index in clusters]
     generator = stream(evidence.scenario.single_seed, "frei_vardi_2023.start")
@@ -146,14 +151,17 @@ def _of_transfer(evidence: Evidence) -> Iterator[Premise]:
 def _apart(one: Point, other: Point, evidence: Evidence) -> float:
     """How far two networks are apart as functions, relative to the first, at normal points; copies of neurons, or neurons
     in another order, make no difference"""
-    dimension = evidence.problem.inputs.shape[1]
-    x = stream(evidence.scenario.single_seed, "frei_vardi_2023.points").standard_normal((POINTS, dimension))
-    first, second = one.network(x), other.network(x)
+    features, rank = other.network.hidden.shape[1], one.network.hidden.shape[1]
+    x = stream(evidence.scenario.single_seed, "frei_vardi_2023.points").standard_normal((POINTS, features))
+    # of coordinates in spans, those of the other one go on where these end
+    first, second = one.network(x[:, :rank]), other.network(x)
     return float(np.linalg.norm(first - second) / np.linalg.norm(first))
 
 
 def _transfers(evidence: Evidence) -> float:
-    return _flips(another(evidence), evidence).share(MORE * _smallest(evidence))
+    test, wider = evidence.test, _beside(evidence)[1]
+    flips = Flips(another(evidence).network, wider(test.inputs), test.targets, wider(_direction(evidence)[None])[0])
+    return flips.share(MORE * _smallest(evidence))
 
 
 def _of_example_2(evidence: Evidence) -> Iterator[Premise]:

@@ -15,18 +15,20 @@ from .flips import BISECTIONS
 from .setting import CONSTANTS, EPSILON, PAPER, assumption, problem_of
 
 
-def robust_network(centers: Floats, label: Integers) -> TwoLayer:
-    """sum_j y_j ReLU(<4 mu_j/d, x> - 2) for the means (k, d) and their labels (k,): Theorem 4.1."""
-    return relu_network(4 * centers / centers.shape[1], np.full(len(centers), -2.0), label.astype(float))
+def robust_network(centers: Floats, label: Integers, dimension: int | None = None) -> TwoLayer:
+    """sum_j y_j ReLU(<4 mu_j/d, x> - 2) for the means (k, d) and their labels (k,): Theorem 4.1. dimension: d, where means
+    are given by coordinates in a span."""
+    inputs = 4 * centers / (centers.shape[1] if dimension is None else dimension)
+    return relu_network(inputs, np.full(len(centers), -2.0), label.astype(float))
 
 
-def certified_radius(x: Floats, y: Floats, centers: Floats, label: Integers) -> Floats:
+def certified_radius(x: Floats, y: Floats, centers: Floats, label: Integers, dimension: int | None = None) -> Floats:
     """(n,): no perturbation of the samples (n, d) that is shorter changes the sign y (n,) that `robust_network` gives them;
     0 where it does not give it.
 
     A perturbation of length t sqrt(d)/4 moves no pre-activation by more than t, since all weights have norm 4/sqrt(d).
     """
-    network = robust_network(centers, label)
+    network = robust_network(centers, label, dimension)
     before = x @ network.hidden.T + network.bias
     own = y[:, None] == label
     low, high = np.zeros(len(x)), np.full(len(x), float(np.abs(before).max()))
@@ -41,15 +43,15 @@ def certified_radius(x: Floats, y: Floats, centers: Floats, label: Integers) -> 
 
 def _at_least_one(evidence: Evidence) -> float:
     problem, test = problem_of(evidence), evidence.test
-    network = robust_network(problem.centers, problem.cluster_label)
+    network = robust_network(problem.centers, problem.cluster_label, problem.dimension)
     return float(np.mean(test.targets * network(test.inputs) >= 1))
 
 
 def radius(evidence: Evidence) -> float:
     """The certified radius that all but a share of EPSILON of the fresh samples have, over sqrt(d)"""
     problem, test = problem_of(evidence), evidence.test
-    radii = certified_radius(test.inputs, test.targets, problem.centers, problem.cluster_label)
-    return float(np.quantile(radii, EPSILON)) / math.sqrt(problem.centers.shape[1])
+    radii = certified_radius(test.inputs, test.targets, problem.centers, problem.cluster_label, problem.dimension)
+    return float(np.quantile(radii, EPSILON)) / math.sqrt(problem.dimension)
 
 
 _STATEMENT = (

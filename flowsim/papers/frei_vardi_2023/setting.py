@@ -74,7 +74,7 @@ def problem_of(evidence: Evidence) -> Problem:
 def sizes(evidence: Evidence) -> Sizes:
     problem, data = problem_of(evidence), evidence.scenario.data
     assert isinstance(data, Drawn)
-    clusters, dimension = problem.centers.shape
+    clusters, dimension = len(problem.centers), problem.dimension
     if dimension == 1 or not data.noise.standard_deviation(dimension):
         raise NotApplicable("it speaks of noise, in several dimensions")
     products = np.abs(problem.centers @ problem.centers.T)

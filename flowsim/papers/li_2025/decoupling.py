@@ -114,7 +114,7 @@ def _counterexample_rate(evidence: Evidence) -> float:
     behind = logsumexp(outputs, axis=1) - own
     # ln ln(1 + e^z), which is z where e^z is nothing beside 1
     log_loss = np.where(behind < -30, behind, np.log(np.logaddexp(0, np.maximum(behind, -30))))
-    return float(-(logsumexp(log_loss) - math.log(len(rows))) / problem.inputs.shape[1])
+    return float(-(logsumexp(log_loss) - math.log(len(rows))) / problem.dimension)
 
 
 DECOUPLING = "there is lambda in [Omega(log k), inf) such that for all j, r: |w_jr - lambda mu_j/|mu_j|^2| <= o(d^-1/2)"

@@ -34,12 +34,12 @@ def paired(problem: Problem) -> Integers:
 
 def _noise_norms(evidence: Evidence) -> float:
     problem = clustered(evidence)
-    return float(np.abs(np.linalg.norm(noise(problem), axis=1) - math.sqrt(problem.inputs.shape[1])).max())
+    return float(np.abs(np.linalg.norm(noise(problem), axis=1) - math.sqrt(problem.dimension)).max())
 
 
 def _norms(evidence: Evidence) -> float:
     problem = clustered(evidence)
-    return float(np.linalg.norm(problem.inputs, axis=1).max() / math.sqrt(problem.inputs.shape[1]))
+    return float(np.linalg.norm(problem.inputs, axis=1).max() / math.sqrt(problem.dimension))
 
 
 def _noises(evidence: Evidence) -> float:
@@ -73,7 +73,7 @@ def _within(evidence: Evidence, themselves: bool) -> float:
     gram, same = _gram(evidence)
     if not themselves:
         np.fill_diagonal(same, False)
-    products = gram[same] / evidence.problem.inputs.shape[1]
+    products = gram[same] / evidence.problem.dimension
     return float(np.abs(np.log2(np.maximum(products, 1e-300))).max(initial=0.0))
 
 

@@ -50,7 +50,7 @@ class Regime:
     @classmethod
     def of(cls, evidence: Evidence) -> Regime:
         problem = clustered(evidence)
-        samples, dimension = problem.inputs.shape
+        samples, dimension = len(problem.targets), problem.dimension
         clusters, width = len(problem.centers), len(problem.weights.log_norm)
         init = evidence.scenario.init
         gaussian = getattr(init, "shape", "") == "gaussian"
@@ -154,7 +154,7 @@ def centers(evidence: Evidence) -> Iterator[Premise]:
     asks for no more"""
     problem, mixture = clustered(evidence), _mixture(evidence)
     size = np.linalg.norm(problem.centers, axis=1)
-    away = float(np.abs(size / math.sqrt(problem.centers.shape[1]) - 1).max())
+    away = float(np.abs(size / math.sqrt(problem.dimension) - 1).max())
     unit = problem.centers / size[:, None]
     cosine = float(np.abs(unit @ unit.T - np.eye(len(unit))).max())
     positive = int((problem.cluster_label > 0).sum())
