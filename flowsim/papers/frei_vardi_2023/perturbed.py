@@ -29,6 +29,8 @@ MORE = 1.2
 POINTS, DIFFERENT = 200, 1e-3
 #: O(1) of a perturbation in its own unit.
 ORDER = 1.0
+#: Clusters count as Theta(sqrt(d)), up to logarithms, from sqrt(d)/(FEWEST ln(d)) on.
+FEWEST = 100
 
 
 def _flips(found: Point, evidence: Evidence) -> Flips:
@@ -169,8 +171,15 @@ def _of_example_2(evidence: Evidence) -> Iterator[Premise]:
     at = sizes(evidence)
     yield Premise("sigma = 1: deviation", abs(at.sigma - 1), 1e-9)
     yield Premise("max |<mu_i, mu_j>| <= sqrt(d) ln(d)", at.product, math.sqrt(at.dimension) * math.log(at.dimension))
-    least = math.sqrt(at.dimension) / (100 * math.log(at.dimension))
-    yield Premise("k >= sqrt(d)/(100 ln(d)), for Theta(sqrt(d)) up to logarithms", at.clusters, least, True)
+    least = math.sqrt(at.dimension) / (FEWEST * math.log(at.dimension))
+    yield Premise(f"k >= sqrt(d)/({FEWEST} ln(d)), for Theta(sqrt(d)) up to logarithms", at.clusters, least, True)
+
+
+def _of_fewest_clusters(evidence: Evidence) -> float:
+    """sqrt(d/(c^2 k)) over d^(1/4) at the smallest k of the premise. Assumption 2.2 asks for k <= sqrt(d)/(40 ln(d)) where
+    sigma = 1, so that a part sqrt(ln(d)) remains of the logarithms"""
+    at = sizes(evidence)
+    return ORDER * math.sqrt(FEWEST * math.log(at.dimension)) / at.c
 
 
 def _of_wide_noise(evidence: Evidence) -> Iterator[Premise]:
@@ -279,10 +288,10 @@ CLAIMS = {
         f"{PAPER}, Example 2",
         "in the setting of the first item of Example 1 with k = Theta(sqrt(d)) and c = Theta(1), |z| = O(d^(1/4))",
         lambda evidence: _size(evidence) / sizes(evidence).dimension ** 0.25,
-        lambda evidence: math.log(sizes(evidence).dimension),
-        measures="|z| at the smallest eta over d^(1/4); at most ln(d), for O up to logarithms",
+        _of_fewest_clusters,
+        measures="|z| at the smallest eta over d^(1/4); at most sqrt(d/(c^2 k)) over it for the fewest clusters that count",
         premises=_of_example_2,
-        constants=(Constant("least O(1)", None, "fitted"), *CONSTANTS),
+        constants=(Constant("O(1)", ORDER, "chosen"), Constant("least O(1)", None, "fitted"), *CONSTANTS),
     ),
     "wide_noise": Claim(
         f"{PAPER}, after Example 1",
