@@ -22,6 +22,7 @@ from flowsim.papers.frei_vardi_2023.setting import assumption, of_samples, prope
 from flowsim.papers.relu import relu_network
 from flowsim.problem import reduce
 from flowsim.scenario.shipped import find
+from flowsim.sweep.plan import plan
 
 LABEL = np.array([1, 1, -1, -1])
 CENTERS = 10.0 * np.eye(4, 100)
@@ -81,6 +82,30 @@ def test_assumption_2_2_of_the_shipped_setting_in_closed_form():
     delta = 4 * math.log(10_000)
     assert found == pytest.approx(4 * (delta + 1) / ((10_000 - delta + 1) / 10), rel=1e-9)
     assert [premise.refusal for premise in assumption(shipped) if not premise.met] == []
+
+
+def test_sigma_1_meets_what_the_theorems_ask_for_in_10_8_dimensions():
+    """All that speaks of d has the true one, and not the number of coordinates: bounds, premises, the robust network."""
+    shipped = evidence("sphere_1e8", **{"model.width": 3})
+    assert shipped.problem.features == 4 + 1360 + 3 + 1
+    assert [premise.refusal for premise in theorem(shipped) if not premise.met] == []
+    at = sizes(shipped)
+    assert (at.dimension, at.sigma, at.delta) == (10**8, 1.0, pytest.approx(4 * 1e4 * math.log(1e8)))
+    # |xi|^2 is d, but for parts sqrt(2/d) times some six
+    assert properties(shipped)["p1"] == pytest.approx(2**-0.5, rel=1e-3)
+    # at a mean the network's input is 2, its weights have norm 4/sqrt(d), and noise adds parts 1/sqrt(d)
+    few = evidence("sphere_1e8", **{"model.width": 3, "data.samples": 8})
+    assert CLAIMS["theorem_4_1.radius"].measure(few) == pytest.approx(1 / 2, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["clusters", "dimension"])
+def test_the_sweeps_of_the_perturbation_are_within_assumption_2_2(name):
+    swept = flowsim.load(find(f"frei_vardi_2023/over_{name}"))
+    for values in (each.values for each in plan(swept).points if each.values["seed"] == 0):
+        scenario = swept.replace({**values, "sweep": None})
+        case = evidence_of(scenario, Setting(reduce(flowsim.build(scenario))), None)
+        assert [premise.refusal for premise in assumption(case) if not premise.met] == []
+        assert len(case.problem.targets) == 8 * len(case.problem.centers)
 
 
 def test_what_a_run_is_outside_of_is_named():
