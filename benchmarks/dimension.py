@@ -4,7 +4,7 @@
 
 Means uniform on the sphere and noise as long as they are (Frei et al. 2023, Example 1), as `frei_vardi_2023/sphere` has
 them. Drawing and running: the least processor seconds of some rounds. Evaluations are the same for the same numbers only;
-of other draws of one law they differ as they do from seed to seed.
+they differ from seed to seed, and between dimensions, in which samples are more or less orthogonal.
 """
 
 from __future__ import annotations
