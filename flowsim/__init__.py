@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .evaluate.embedding import embed
     from .evaluate.evidence import NotApplicable, NotCovered
     from .evaluate.kkt import limit
+    from .evaluate.kkt.explore import kkt_points
     from .evaluate.robustness import robustness, transfer
     from .evaluate.weights import weights
     from .kinds.plugins import plugin
@@ -60,6 +61,7 @@ _HOME = {
     "embed": "evaluate.embedding",
     "evaluate": "",
     "flow": "run.function",
+    "kkt_points": "evaluate.kkt.explore",
     "limit": "evaluate.kkt",
     "load": "scenario",
     "loads": "scenario",
@@ -101,6 +103,7 @@ __all__ = [
     "embed",
     "evaluate",
     "flow",
+    "kkt_points",
     "limit",
     "load",
     "loads",

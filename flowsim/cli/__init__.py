@@ -25,6 +25,7 @@ COMMANDS = {
     "report": "a page that shows one result or several, for a browser",
     "compare": "runs of any width and kind beside each other, and how far their neurons are apart",
     "transfer": "whether perturbations of one network fool another one",
+    "explore": "many KKT points of the margin problem of a scenario, as a dataset",
     "embed": "a trained network's features of its samples, to train on",
     "sweep": "many runs of a scenario on Dask, and one dataset of them",
     "warm": "compile ahead of time, for images of containers and for clusters",

@@ -161,7 +161,7 @@ class Claim:
     measures: what the number is, where the statement does not say it. premises: everything that the statement assumes and a
     run can be asked. constants: every constant in it. span: the window that it speaks of, where it speaks of one.
     trivial: what the number can never pass, whatever was trained; a bound beyond that says nothing. rates: what it says of
-    sweeps.
+    sweeps. every_point: whether it is about every KKT point (`Evidence.kkt_point`), so that any can be asked.
     """
 
     where: str
@@ -176,6 +176,7 @@ class Claim:
     span: Callable[[Evidence], Window] | None = None
     trivial: Number | None = None
     rates: tuple[Rate, ...] = ()
+    every_point: bool = False
 
     def kept_by(self, measured: float, bound: float) -> bool:
         """Whether a number is on the right side of a bound; what is no number is not"""

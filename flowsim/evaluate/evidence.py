@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..results.weights import weights_of
 from ..scenario import Scenario
 from ..solve import Snapshot
 from .kkt import Limit, angle, find
+from .kkt.point import Point
 from .robustness import TwoLayer, network_of
 
 #: Test samples, or as many as have so many numbers.
@@ -35,13 +36,14 @@ class NotCovered(NotApplicable):
 @dataclass(frozen=True)
 class Evidence:
     """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
-    share and takes long to find."""
+    share and takes long to find. given: a KKT point that claims about every one are asked of, None for the flow's own."""
 
     scenario: Scenario
     setting: Setting
     trajectory: xr.Dataset
     step: float | None = None
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    given: Point | None = field(default=None, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
@@ -74,6 +76,18 @@ class Evidence:
             return find(self.setting, self.weights[-1])
         except UsageError as error:
             raise NotApplicable(str(error)) from None
+
+    @property
+    def kkt_point(self) -> Point:
+        """The KKT point that claims about every one are asked of."""
+        return self.limit.point if self.given is None else self.given
+
+    def asked_of(self, setting: Setting, given: Point) -> Evidence:
+        """The same for another KKT point of the same samples, with the same fresh ones; setting: of as many neurons."""
+        other = replace(self, setting=setting, known={}, given=given)
+        if "test" in vars(self):  # they take longer to draw than claims to be asked
+            vars(other)["test"] = self.test
+        return other
 
     @property
     def limit_network(self) -> TwoLayer:

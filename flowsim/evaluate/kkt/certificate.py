@@ -52,6 +52,8 @@ def residuals(network: Network, reduced: Reduced, multiplier: Floats, gate: Floa
     theta = network.flat(problem)
     pulled = gradient(network, reduced, multiplier, gate).flat(problem)
     margin, size = network.margins(reduced), float(np.linalg.norm(theta))
+    if not size > 0:  # nothing is the gradient of a network that is 0
+        return dict.fromkeys(("stationarity", "feasibility", "complementarity", "sign", "gates"), np.inf)
     return {
         "stationarity": float(np.linalg.norm(theta - pulled)) / size,
         "feasibility": float(np.maximum(1 - margin, 0.0).max()),

@@ -11,8 +11,8 @@ import numpy as np
 from ...arrays import Floats, Integers
 from ...evaluate.claim import Claim, Premise
 from ...evaluate.evidence import Evidence, NotApplicable
-from ...evaluate.kkt import Limit
 from ...evaluate.kkt.certificate import residuals
+from ...evaluate.kkt.point import Point as Found
 from ...evaluate.robustness import TwoLayer
 from .flips import universal_direction
 from .setting import CONSTANTS, EPSILON, PAPER, Sizes, assumption, fresh_noise, problem_of, sizes, suppose, theorem
@@ -35,8 +35,8 @@ class Point:
     residual: float
 
     @classmethod
-    def of(cls, evidence: Evidence, found: Limit) -> Point:
-        setting, at = evidence.setting, found.point
+    def of(cls, evidence: Evidence, at: Found) -> Point:
+        setting = evidence.setting
         reduced, each = setting.reduced, setting.reduced.representative
         assert at.gate is not None
         hidden, bias = reduced.lift(at.network.hidden)
@@ -69,7 +69,7 @@ class Point:
 def point(evidence: Evidence) -> Point:
     if "point" not in evidence.known:
         problem_of(evidence)
-        evidence.known["point"] = Point.of(evidence, evidence.limit)
+        evidence.known["point"] = Point.of(evidence, evidence.kkt_point)
     found = evidence.known["point"]
     assert isinstance(found, Point)
     return found

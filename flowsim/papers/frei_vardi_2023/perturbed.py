@@ -137,7 +137,7 @@ def _another(evidence: Evidence) -> Point:
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     start = Snapshot(0.0, direction, np.zeros(neurons), sign, np.zeros(neurons))
     try:
-        return Point.of(other, find(other.setting, start))
+        return Point.of(other, find(other.setting, start).point)
     except UsageError as error:
         raise NotApplicable(f"no other KKT point was found: {error}") from None
 
