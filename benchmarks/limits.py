@@ -29,6 +29,9 @@ SORTS: dict[str, dict[str, Any]] = {
     "bias": {"activation": "relu", "bias": True},
     "fixed": {"activation": "relu", "output": "fixed", "output_weight": 0.5},
     "prelu": {"activation": "prelu", "degree": 3},
+    "prelu fixed": {"activation": "prelu", "degree": 3, "output": "fixed", "output_weight": 0.5},
+    "power": {"activation": "relu_power", "degree": 2},
+    "power fixed": {"activation": "relu_power", "degree": 2, "output": "fixed", "output_weight": 0.5},
 }
 #: A flow that has not separated its samples after so many steps is not asked for its limit.
 STEPS = 20_000
@@ -58,7 +61,7 @@ def scenario(sort: str, seed: int, goal: float) -> flowsim.Scenario:
                 "noise": {"total": float(rng.choice([0.3, 0.7, 1.2]))},
             },
             "model": {"width": int(rng.integers(4, 21)), **SORTS[sort]},
-            "init": init if sort == "fixed" else {**init, "balanced": balanced},
+            "init": init if SORTS[sort].get("output") == "fixed" else {**init, "balanced": balanced},
             "loss": {"kind": str(rng.choice(["logistic", "exponential"]))},
             "flow": {"until": {"log10_loss": goal, "steps": STEPS}},
             "observe": {"times": 20, "spacing": "log"},

@@ -217,6 +217,8 @@ def followed(scenario: Scenario) -> tuple[str, ...]:
     return tuple(dict.fromkeys(["log_norm", "output_weight", *names]))
 
 
-def evidence_of(scenario: Scenario, setting: Setting, trajectory: xr.Dataset) -> Evidence:
-    """A run as claims see it."""
-    return Evidence(scenario, setting, trajectory, scenario.flow.step)
+def evidence_of(
+    scenario: Scenario, setting: Setting, trajectory: xr.Dataset, say: Callable[[str], None] | None = None
+) -> Evidence:
+    """A run as claims see it. say: told how far what takes long is."""
+    return Evidence(scenario, setting, trajectory, scenario.flow.step, say=say)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -36,7 +37,8 @@ class NotCovered(NotApplicable):
 @dataclass(frozen=True)
 class Evidence:
     """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
-    share and takes long to find. given: a KKT point that claims about every one are asked of, None for the flow's own."""
+    share and takes long to find. given: a KKT point that claims about every one are asked of, None for the flow's own.
+    say: told how far what takes long is."""
 
     scenario: Scenario
     setting: Setting
@@ -44,6 +46,7 @@ class Evidence:
     step: float | None = None
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     given: Point | None = field(default=None, compare=False, repr=False)
+    say: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
@@ -71,9 +74,10 @@ class Evidence:
 
     @cached_property
     def limit(self) -> Limit:
-        """The KKT point that the flow goes to."""
+        """The KKT point that the flow goes to. Its search may take as long as the last flow might."""
+        *_, (_, flow) = self.scenario.flows()
         try:
-            return find(self.setting, self.weights[-1])
+            return find(self.setting, self.weights[-1], flow.wall_time, self.say)
         except UsageError as error:
             raise NotApplicable(str(error)) from None
 

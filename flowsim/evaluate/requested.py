@@ -53,7 +53,7 @@ def evaluations(
 
     root: the root group of a run that has reached its end. say is called with what is begun.
     """
-    evidence = evidence_of(scenario, setting, root)
+    evidence = evidence_of(scenario, setting, root, say)
     for name in names:
         say(name)
         yield EVALUATIONS[name](evidence, say)

@@ -200,7 +200,8 @@ class Flow(Section):
     merge: bool = Field(True, description="integrate equal samples as one weighted sample; the answer is the same")
     until: Until = Field(Until(time=1000.0), description="stop conditions; the first one reached ends the run")
     wall_time: Positive | None = Field(
-        None, description="seconds of wall time after which the run stops with what it has"
+        None,
+        description="seconds of wall time after which the run stops with what it has; a search for its limit gets as many",
     )
 
     def written(self) -> dict[str, Any]:

@@ -18,10 +18,8 @@ from ...arrays import Booleans, Floats, Integers
 from .program import Program
 from .state import State, System, View
 
-#: With up to so many samples, all are unknowns of each step; of more, those near the smallest margin.
-ALL_SAMPLES = 64
-#: "Near" is below this many times what margins grow by in a step.
-NEAR_MARGIN = 8.0
+#: So many samples, those of the smallest margins, are unknowns of each step, and others if their margins would fall below.
+UNKNOWN = 64
 #: A pair may reach its kink in a step if it is no farther than this many times what its neuron moved by last.
 REACH = 3.0
 
@@ -50,7 +48,7 @@ def step(system: System, state: State, advance: float) -> tuple[State, Pull] | N
     if not least > 0:
         return None
     length = advance / (system.homogeneity * least)
-    rows = _rows(view, advance, least)
+    rows = _rows(view)
     while True:
         pulled = _pull(system, state, view, rows, length, least, advance)
         if pulled is None:
@@ -62,11 +60,11 @@ def step(system: System, state: State, advance: float) -> tuple[State, Pull] | N
         rows = np.union1d(rows, missed)
 
 
-def _rows(view: View, advance: float, least: float) -> Integers:
-    """The samples that are unknowns of a step."""
-    if len(view.margin) <= ALL_SAMPLES:
+def _rows(view: View) -> Integers:
+    """The samples that are the first unknowns of a step."""
+    if len(view.margin) <= UNKNOWN:
         return np.arange(len(view.margin))
-    return np.flatnonzero(view.margin <= least * (1 + NEAR_MARGIN * advance))
+    return np.sort(np.argpartition(view.margin, UNKNOWN)[:UNKNOWN])
 
 
 def _missed(system: System, after: State, rows: Integers) -> Integers:

@@ -18,17 +18,21 @@ FIRST, LARGEST, SMALLEST = 0.1, 0.3, 1e-4
 #: By how much a step may be longer than the one before it, once the direction turns by less than this in a unit of
 #: log|theta|.
 GROWTH, SLOW = 1.05, 0.05
+#: Where only what dies slowly is left, steps may be longer yet: at most so long, and turning the direction by so much.
+TAIL, TURNED = 3.0, 1e-3
 #: Steps that may be taken: at most, at least, and between these so many over the pairs of a neuron and a sample.
 STEPS, LEAST, PAIR_STEPS = 20_000, 2000, 1e8
 #: A step is taken again, half as long, where the normalised margin, which never falls, falls by more than this part.
 FALL = 1e-6
-#: KKT points are looked for when log|theta| has grown by this, and then by this factor again and again.
-LOOK, AGAIN = 2.0, 1.3
+#: KKT points are looked for once the flow's distance is below this, when log|theta| has grown by LOOK, and then by this
+#: factor again and again.
+NEAR, LOOK, AGAIN = 0.03, 2.0, 1.3
 #: A KKT point that is isolated and attracts is the flow's own if the asymptotic flow comes within this angle of it,
 #: in rad ...
 CLOSE = 1e-2
-#: ... of a continuum of them, it is wanted to this, if so many steps are enough.
-EXACT, PATIENCE = 1e-7, 1000
+#: ... of a continuum of them, it is wanted to this, if so many steps are enough: at most, at least, and between these
+#: so many over the pairs.
+EXACT, PATIENCE, SHORT, PAIR_PATIENCE = 1e-7, 1000, 100, 1e7
 #: A neuron has faded once its share of |theta|^2 is below this.
 FADED = 1e-3
 #: States are kept when log|theta| has grown by this part of what it had grown by before.
@@ -88,7 +92,8 @@ class _Walk:
         self._before, self.state, self.pull, self._least = self.state, state, pull, pull.margin
         self.steps += 1
         if pull.distance < SLOW:
-            self._advance = min(self._advance * GROWTH, LARGEST)
+            longest = min(max(TURNED / max(pull.distance, 1e-300), LARGEST), TAIL)
+            self._advance = min(self._advance * GROWTH, longest)
         self.view = View.of(self.system, state)
         share = self.view.log_share
         now = np.where(np.isnan(self.faded), self.view.log_size, self.faded)
@@ -112,26 +117,34 @@ def follow(
     state: State,
     beside: Callable[[State, Pull], Point | None],
     angle: Callable[[Point, State], float],
+    ended: Callable[[float, float], bool],
 ) -> Followed:
-    """beside: the KKT point that a state shows; angle: between the two."""
+    """beside: the KKT point that a state shows; angle: between the two. ended: told after each step how far log|theta| has
+    grown and the flow's distance, whether time is up."""
     walk, look, point, apart = _Walk(system, state), LOOK, None, np.inf
-    most = int(min(STEPS, max(LEAST, PAIR_STEPS / walk.view.projection.size)))
+    pairs = walk.view.projection.size
+    most = int(min(STEPS, max(LEAST, PAIR_STEPS / pairs)))
+    patience = min(PATIENCE, max(SHORT, PAIR_PATIENCE / pairs))
     reason = f"the asymptotic flow has not come near a KKT point that attracts it within {most} steps"
     while walk.steps < most:
         if not walk.forward():
             reason = "a step of the asymptotic flow became too small"
             break
-        if walk.grown < look or walk.pull is None:
+        assert walk.pull is not None
+        if ended(walk.grown, walk.pull.distance):
+            reason = f"the wall time that it may take was over after {walk.steps} steps of the asymptotic flow"
+            break
+        if walk.grown < look or walk.pull.distance > NEAR:
             continue
         look = AGAIN * walk.grown
         found = beside(walk.state, walk.pull)
         if found is None or not (found.certified and found.attracts):
             continue
         point, apart = found, angle(found, walk.state)
-        if apart <= EXACT or (apart <= CLOSE and (found.freedom == 0 or walk.steps >= PATIENCE)):
+        if apart <= EXACT or (apart <= CLOSE and (found.freedom == 0 or walk.steps >= patience)):
             break
     if point is not None:
-        reason = f"the asymptotic flow is still {apart:.2g} rad away from it" if apart > CLOSE else ""
+        reason = f"the asymptotic flow is still {apart:.2g} rad away from it; {reason}" if apart > CLOSE else ""
     return Followed(
         np.array(walk.log_norm),
         np.array(walk.margin),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 
@@ -25,14 +27,21 @@ CONDITIONS = {
 STRICT = 1e-7
 
 
-def limit(result: Result, *, seed: int | None = None) -> xr.Dataset:
+def limit(
+    result: Result,
+    *,
+    seed: int | None = None,
+    wall_time: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> xr.Dataset:
     """The group `limit` of a finished run: the KKT point that its flow goes to, and how far the flow is from it.
 
-    seed: the member of an ensemble. Attributes: found (1 where it is the flow's own or 0), verdict (in words), rounds.
+    seed: the member of an ensemble. wall_time: seconds that the search may take. progress: told how far it is.
+    Attributes: found (1 where it is the flow's own or 0), verdict (in words), rounds.
     """
     with reopened(result, seed) as case, blas_threads(case.reduced.operations):
         try:
-            return limit_group(find(case.setting, case.weights[-1]), case.weights)
+            return limit_group(find(case.setting, case.weights[-1], wall_time, progress), case.weights)
         except UsageError as error:
             return without_limit(str(error))
 
@@ -72,6 +81,12 @@ def limit_group(found: Limit, snapshots: Snapshot) -> xr.Dataset:
         "support": ((), int(found.support[each].sum()), "samples with a multiplier"),
         **_of_flow(found),
     }
+    if point.gate is not None:
+        gates = np.where(found.alive[:, None], point.gate, np.nan)[:, each]
+        said = (
+            "slope of each living neuron at each sample, between the activation's two where it slides; nan for the dead"
+        )
+        variables["gate"] = (("neuron", "sample"), gates, said)
     if setting.problem.bias:
         variables["hidden_bias"] = (("neuron",), bias, "b_j of the limit, at smallest margin 1")
     dataset = xr.Dataset(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,12 +62,16 @@ class Limit:
         return self.point.alive
 
 
-def find(setting: Setting, snapshot: Snapshot) -> Limit:
-    """The KKT point that a flow goes to from a network that classifies all samples. Raises UsageError where there is
-    none to look for, or none was found."""
+def find(
+    setting: Setting, snapshot: Snapshot, wall_time: float | None = None, say: Callable[[str], None] | None = None
+) -> Limit:
+    """The KKT point that a flow goes to from a network that classifies all samples. wall_time: seconds that this may take;
+    say: told how far it is. Raises UsageError where there is none to look for, or none was found."""
     problem = setting.problem
     if not certifiable(problem):
-        raise UsageError("only homogeneous networks with targets +1/-1, logistic or exponential loss go to a KKT point")
+        raise UsageError(
+            "only homogeneous networks of one output, targets +1/-1, logistic or exponential loss go to a KKT point"
+        )
     if not problem.two_layers:
         raise UsageError("the limit is looked for in networks of two layers")
     margin = Instant(setting, snapshot).certificate.normalised_margin
@@ -79,11 +85,23 @@ def find(setting: Setting, snapshot: Snapshot) -> Limit:
         state,
         lambda state, pull: beside(reduced, system, state, pull),
         lambda point, state: _apart(setting, point.network, state.direction, state.sizes),
+        _clock(wall_time, say),
     )
     if followed.point is None:
         raise UsageError(followed.reason)
     longest = float(np.linalg.norm(reduced.inputs, axis=1).max())
     return Limit(setting, followed.point, followed, longest**system.degree)
+
+
+def _clock(wall_time: float | None, say: Callable[[str], None] | None) -> Callable[[float, float], bool]:
+    begun = time.monotonic()
+
+    def ended(grown: float, distance: float) -> bool:
+        if say is not None:
+            say(f"limit: log10 |theta| + {grown / np.log(10):.3g}, distance {distance:.2g}")
+        return wall_time is not None and time.monotonic() - begun >= wall_time
+
+    return ended
 
 
 def _sizes(setting: Setting, snapshot: Snapshot, system: System) -> Sizes:

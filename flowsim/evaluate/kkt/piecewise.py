@@ -21,6 +21,8 @@ from .state import State, System, View
 
 #: Sets that are tried, from CAREFUL on with one change at a time; and Newton steps for each.
 ROUNDS, CAREFUL, STEPS = 60, 8, 15
+#: One change mends so many conditions at most, or there is no hope.
+WRONG = 10
 #: Newton steps end at this largest error of a margin or of a neuron's condition.
 SOLVED = 1e-13
 #: What counts as 0 beside 1.
@@ -33,6 +35,8 @@ SUPPORT = 1e-6
 INSIDE = 1e-6
 #: ... and a neuron lives if it grows with an exponent and has a share of at least these.
 GROWS, SHARE = 0.99, 1e-6
+#: A direction of the equations' freedom that moves the weights by less, moves only what is dead.
+MOVES = 1e-6
 #: Strengths change in proportion to themselves, those of weak neurons to this part of the largest.
 WEAKEST = 1e-6
 
@@ -45,6 +49,10 @@ class Sets:
     alive: Booleans
     gate: Floats
     sliding: Booleans
+
+    def of(self, neurons: Integers) -> Sets:
+        """Those of these neurons."""
+        return Sets(self.support, self.alive[neurons], self.gate[neurons], self.sliding[neurons])
 
 
 @dataclass(frozen=True)
@@ -96,20 +104,46 @@ class _Newton:
 
     def solve(self, sets: Sets, weight: Floats, strength: Floats) -> Solution:
         """From multipliers (n,) and strengths (m,) near the solution."""
-        changed = True
+        own, member, beta = strength, np.arange(len(strength)), strength
         for count in range(1, ROUNDS + 1):
+            sets, beta, group = self._merged(sets, beta)
+            member = group[member]
             planes = self._planes(sets)
-            multiplier, beta = self._solved(sets, planes, weight, strength)
+            multiplier, beta = self._solved(sets, planes, weight, beta)
             pulls = self._pulls(sets, planes, multiplier)
-            after = self._changed(sets, planes, pulls, multiplier, beta, one=count > CAREFUL)
-            changed = after is not None
-            if after is None:
+            after = self._changed(sets, planes, pulls, multiplier, beta, ROUNDS - count, one=count > CAREFUL)
+            if after is None or after is sets:
                 break
             sets = after
-        settled = not changed and self._holds(sets, pulls, multiplier, beta)
+        settled = after is None and self._holds(sets, pulls, multiplier, beta)
         freedom = self._freedom(sets, planes, pulls, beta) if settled else 0
-        gates = self._gates(sets, multiplier)
-        return Solution(multiplier, np.maximum(beta, 0.0), pulls, gates, sets, settled, count, freedom)
+        if settled and self.fixed is None:
+            freedom += int(sets.alive[member].sum() - sets.alive.sum())
+        gates, total = self._gates(sets, multiplier), np.bincount(member, own)[member]
+        share = np.where(total > 0, own / np.where(total > 0, total, 1.0), 1.0 / np.bincount(member)[member])
+        return Solution(
+            multiplier,
+            np.maximum(beta, 0.0)[member] * share,
+            pulls[member],
+            gates[member],
+            sets.of(member),
+            settled,
+            count,
+            freedom,
+        )
+
+    def _merged(self, sets: Sets, strength: Floats) -> tuple[Sets, Floats, Integers]:
+        """Neurons whose gates are the same at the samples of the support have the same direction, and are one from here
+        on: (sets, strengths, the number that each neuron has now)."""
+        gate = np.where(sets.support & ~sets.sliding, sets.gate, 0.5 * (1 + self.slope))
+        key = np.column_stack([self.sign, gate, sets.sliding])
+        _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+        group = group.reshape(-1)
+        self.sign = self.sign[first]
+        if self.fixed is not None:
+            self.fixed = np.bincount(group, self.fixed)
+        alive = np.bincount(group, sets.alive) > 0
+        return replace(sets.of(first), alive=alive), np.bincount(group, strength), group
 
     def _responses(self, sets: Sets, pulls: Floats) -> Floats:
         """(m, n): of the neurons' directions"""
@@ -186,16 +220,26 @@ class _Newton:
         """(s, s): derivative of the support's margins in its multipliers"""
         inputs, label = self.inputs[support], self.label[support]
         matrix = ((slope[alive] * strength[alive, None]).T @ slope[alive]) * self.gram[np.ix_(support, support)]
-        for j in alive:
-            if len(planes[j]):
-                shadow = (inputs @ planes[j].T) * slope[j][:, None]
-                matrix -= strength[j] * (shadow @ shadow.T)
+        sliding = [j for j in alive if len(planes[j])]
+        if sliding:
+            shadows = np.hstack([(inputs @ planes[j].T) * slope[j][:, None] for j in sliding])
+            sizes = np.repeat(strength[sliding], [len(planes[j]) for j in sliding])
+            matrix -= (shadows * sizes) @ shadows.T
         return np.asarray(matrix * np.outer(label, label))
 
     def _changed(
-        self, sets: Sets, planes: list[Floats], pulls: Floats, multiplier: Floats, strength: Floats, *, one: bool
+        self,
+        sets: Sets,
+        planes: list[Floats],
+        pulls: Floats,
+        multiplier: Floats,
+        strength: Floats,
+        left: int,
+        *,
+        one: bool,
     ) -> Sets | None:
-        """The sets with all that is wrong in them changed, or the worst alone; None where nothing is wrong."""
+        """The sets with all that is wrong in them changed, or the worst alone; None where nothing is wrong, the same sets
+        where more is wrong than the rounds that are left can change."""
         margin = self._margins(sets, pulls, strength)
         support = np.where(sets.support, -multiplier / np.abs(multiplier).max(), 1.0 - margin)
         alive = np.full(len(strength), -1.0)
@@ -207,6 +251,8 @@ class _Newton:
         bound = max(float(part.max(initial=0.0)) for part in wrong) if one else ROUNDING
         if max(float(part.max(initial=0.0)) for part in wrong) <= ROUNDING:
             return None
+        if one and sum(int((part > ROUNDING).sum()) for part in wrong) > WRONG * left:
+            return sets
         turned, held = (part >= max(bound, ROUNDING) for part in wrong[2:])
         gate, sliding = sets.gate.copy(), sets.sliding.copy()
         attracts = (self.label * self.sign[:, None] < 0) & (multiplier > 0)
@@ -253,12 +299,16 @@ class _Newton:
         scale = np.maximum(strength[alive], 0.0) if self.fixed is None else np.zeros(0)
         _, size, rows = np.linalg.svd(self._jacobian(sets, planes, pulls, strength, scale))
         null = rows[size <= ROUNDING * size.max()]
-        count = int(sets.support.sum())
-        moves = []
-        for vector in null:
-            change = np.zeros(len(self.label))
-            change[sets.support] = vector[:count]
-            turned = np.sqrt(np.maximum(strength, 0.0))[:, None] * self._pulls(sets, planes, change)
-            grown = np.sqrt(scale) * vector[count:]
-            moves.append(np.concatenate([turned[alive].ravel(), grown]))
-        return int(np.linalg.matrix_rank(np.array(moves), tol=1e-6)) if moves else 0
+        if not len(null):
+            return 0
+        # what each direction does to the weights of each neuron, and products of these
+        count, root = int(sets.support.sum()), np.sqrt(np.maximum(strength, 0.0))
+        change = np.zeros((len(null), len(self.label)))
+        change[:, sets.support] = null[:, :count]
+        grown = null[:, count:] * np.sqrt(scale)
+        products = grown @ grown.T
+        for j in alive:
+            turned = root[j] * ((change * (np.where(sets.sliding[j], 0.0, sets.gate[j]) * self.label)) @ self.inputs)
+            turned -= (turned @ planes[j].T) @ planes[j]
+            products += turned @ turned.T
+        return int((np.linalg.eigvalsh(products) > MOVES**2).sum())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Booleans, Floats
+from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
 from .asymptotic import Pull, forces
 from .certificate import Network, residuals
@@ -23,6 +23,10 @@ NEAR = 0.03
 STARTS, WEAKEST = 1e-6, 1e-20
 #: Neurons of a smooth activation have the same direction past this cosine.
 PARALLEL = 1 - 1e-6
+#: Living ones that are so near are one to begin with.
+TOGETHER = 1 - 1e-4
+#: A KKT point is a saddle if |theta|^2/2 has a curvature below this, negative, where all margins of the support stay.
+CURVED = 1e-6
 #: Turns of a dead neuron towards what pulls at it, until it moves by no more than this.
 TURNS, STILL = 1000, 1e-12
 #: A sample is in the support if its multiplier is at least this part of the largest.
@@ -35,7 +39,8 @@ class Point:
     conditions: as :func:`flowsim.evaluate.kkt.certificate.residuals` says. alive (m,): the neurons that do not die;
     exponent (m,): of |theta| in each neuron's growth, 1 for those. freedom: the dimension of the continuum of KKT
     points that it belongs to, 0 of an isolated one. strictness: how far the nearest of all inequalities is from being
-    an equation. settled: whether nothing was left to be changed; rounds: guesses of sets that it took."""
+    an equation. settled: whether nothing was left to be changed; rounds: guesses of sets that it took. saddle: whether
+    there is a shorter network nearby."""
 
     network: Network
     multiplier: Floats
@@ -47,6 +52,7 @@ class Point:
     strictness: float
     settled: bool
     rounds: int
+    saddle: bool = False
 
     @property
     def residual(self) -> float:
@@ -59,8 +65,8 @@ class Point:
 
     @property
     def attracts(self) -> bool:
-        """Whether every dead neuron falls behind."""
-        return bool((self.exponent[~self.alive] < 1).all())
+        """Whether every dead neuron falls behind, and no network nearby has a larger margin."""
+        return not self.saddle and bool((self.exponent[~self.alive] < 1).all())
 
 
 def beside(reduced: Reduced, system: System, state: State, pull: Pull) -> Point | None:
@@ -91,8 +97,11 @@ def _piecewise(reduced: Reduced, system: System, state: State, pull: Pull) -> Po
     there = np.linalg.norm(network.hidden, axis=1)[:, None] > 0
     gate = np.where(there, np.clip(found.gate, slope, 1.0), slope)
     inside = np.minimum(1 - gate, gate - slope)[found.sets.sliding & there]
+    held = ~found.sets.sliding & found.sets.support & (size > 0)[:, None]
+    away = (np.abs(found.pull @ system.inputs.T) / np.where(size > 0, size, 1.0)[:, None])[held & system.kinked]
     exponent = np.where(alive, 1.0, size if fixed is None else 0.0)
-    slack = min(inside.min(initial=np.inf), _slack(reduced, network, multiplier, exponent[~alive]))
+    sides = min(float(inside.min(initial=np.inf)), float(away.min(initial=np.inf)))
+    slack = min(sides, _slack(reduced, network, multiplier, exponent[~alive]))
     conditions = residuals(network, reduced, multiplier, gate)
     return Point(
         network, multiplier, gate, conditions, alive, exponent, found.freedom, slack, found.settled, found.rounds
@@ -103,25 +112,82 @@ def _smooth(reduced: Reduced, system: System, state: State, pull: Pull) -> Point
     view = View.of(system, state)
     large = view.log_share > np.log(WEAKEST)
     alive = (pull.exponent > GROWS) & large if system.trained else np.ones(len(large), dtype=bool)
-    there = alive | (not system.trained)
-    start = Network(view.norm[:, None] * state.direction * alive[:, None], view.output * there)
+    if pull.distance > NEAR or not alive.any():
+        return None
+    direction, grown = _turned(system, state, pull)
+    parts = _Parts.of(system, state, view, alive)
+    start = parts.network
     margin = float(start.margins(reduced).min())
-    if pull.distance > NEAR or not margin > 0:
+    if not margin > 0:
         return None
     scale = margin ** (-1 / system.homogeneity)
     start = Network(start.hidden * scale, start.output * scale if system.trained else start.output)
     size = float(np.linalg.norm(start.flat(reduced.problem)))
     weight = pull.weight * size**2 / system.homogeneity
-    network, multiplier, freedom, rounds, settled = polish(start, reduced, weight, weight > STARTS * weight.max())
-    direction, grown = _turned(system, state, pull)
+    found = polish(start, reduced, weight, weight > STARTS * weight.max())
+    network, multiplier = parts.whole(found.network, system, view), found.multiplier
     # what comes to the direction of a living neuron keeps its share, however small that is
     sign = state.sizes.output_sign
     beside = (direction @ direction[alive].T > PARALLEL) & (sign[:, None] * sign[alive] > 0)
+    freedom = found.freedom + (int(alive.sum()) - len(start.output) if system.trained else 0)
     alive = alive | (beside.any(axis=1) & ~large)
     exponent = np.where(alive, 1.0, grown)
     slack = _slack(reduced, network, multiplier, exponent[~alive])
     conditions = residuals(network, reduced, multiplier, None)
-    return Point(network, multiplier, None, conditions, alive, exponent, freedom, slack, settled, rounds)
+    saddle = found.curvature < -CURVED
+    return Point(
+        network,
+        multiplier,
+        None,
+        conditions,
+        alive,
+        exponent,
+        freedom,
+        slack,
+        found.settled,
+        found.rounds,
+        saddle,
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Living neurons of the same direction as one: network (k neurons): these, at |theta| = 1; group (l,): which of them
+    each living neuron belongs to; alive (m,); part (l,): of its hidden weights that are its own."""
+
+    network: Network
+    group: Integers
+    alive: Booleans
+    part: Floats
+
+    @classmethod
+    def of(cls, system: System, state: State, view: View, alive: Booleans) -> _Parts:
+        lives = np.flatnonzero(alive)
+        sign = state.sizes.output_sign[lives]
+        if system.power != 1:
+            own = Network(view.norm[lives, None] * state.direction[lives], view.output[lives])
+            return cls(own, np.arange(len(lives)), alive, np.ones(len(lives)))
+        unit, group = state.direction[lives], np.full(len(lives), -1)
+        count = 0
+        while (group < 0).any():
+            first = int(np.argmax(group < 0))
+            group[(group < 0) & (unit @ unit[first] > TOGETHER) & (sign == sign[first])] = count
+            count += 1
+        size = np.sqrt(view.norm[lives] * np.abs(view.output[lives])) if system.trained else np.abs(view.output[lives])
+        total = np.sqrt(np.bincount(group, size**2))
+        first = np.unique(group, return_index=True)[1]
+        hidden = total if system.trained else np.bincount(group, size * view.norm[lives]) / total
+        whole = Network(hidden[:, None] * unit[first], sign[first] * total)
+        return cls(whole, group, alive, size / total[group])
+
+    def whole(self, found: Network, system: System, view: View) -> Network:
+        """All neurons, 0 those that are dead, where these are `found`."""
+        hidden = np.zeros((len(self.alive), found.hidden.shape[1]))
+        output = np.zeros(len(self.alive)) if system.trained else view.output.copy()
+        hidden[self.alive] = found.hidden[self.group] * self.part[:, None]
+        if system.trained:
+            output[self.alive] = found.output[self.group] * self.part
+        return Network(hidden, output)
 
 
 def _turned(system: System, state: State, pull: Pull) -> tuple[Floats, Floats]:

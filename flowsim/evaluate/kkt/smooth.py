@@ -3,10 +3,10 @@ once."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import lstsq, null_space
 
 from ...arrays import Booleans, Floats
 from ...problem import Reduced
@@ -22,30 +22,42 @@ SOLVED = 1e-14
 DIFFERENCE, BY_DIFFERENCES = 1e-7, 1e-6
 
 
-def polish(
-    network: Network, reduced: Reduced, multiplier: Floats, support: Booleans
-) -> tuple[Network, Floats, int, int, bool]:
-    """(KKT point, multipliers (n',), the dimension of the continuum of them, rounds, whether nothing was left to be
-    changed) near a network with these margins of about 1; neurons that are 0 stay 0."""
+@dataclass(frozen=True)
+class Polished:
+    """network: the KKT point; multiplier (n',). freedom: the dimension of the continuum of such points that it belongs to.
+    curvature: the smallest one of the Lagrangian along weights that leave the margins of the support as they are; negative
+    at a saddle. rounds: guesses of the support; settled: whether nothing was left to be changed."""
+
+    network: Network
+    multiplier: Floats
+    freedom: int
+    curvature: float
+    rounds: int
+    settled: bool
+
+
+def polish(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> Polished:
+    """The KKT point near a network with these margins of about 1; neurons that are 0 stay 0."""
     lives = np.linalg.norm(network.hidden, axis=1) > 0
     own, support = Network(network.hidden[lives], network.output[lives]), support.copy()
-    rounds, freedom, settled = 0, 0, False
+    rounds, settled = 0, False
     while not settled and rounds < ROUNDS:
         rounds += 1
-        own, multiplier, freedom = _solved(own, reduced, np.where(support, multiplier, 0.0), support)
+        own, multiplier = _solved(own, reduced, np.where(support, multiplier, 0.0), support)
         margin = own.margins(reduced)
         wrong = np.where(support, -multiplier / np.abs(multiplier).max(), 1 - margin) > ROUNDING
         settled = not wrong.any()
         if not np.isfinite(margin).all():
             break
         support ^= wrong
+    freedom, curvature = _around(own, reduced, multiplier, support) if settled else (0, 0.0)
     hidden, output = np.zeros_like(network.hidden), np.where(lives, 0.0, network.output)
     hidden[lives], output[lives] = own.hidden, own.output
-    return Network(hidden, output), multiplier, freedom, rounds, settled
+    return Polished(Network(hidden, output), multiplier, freedom, curvature, rounds, settled)
 
 
-def _solved(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> tuple[Network, Floats, int]:
-    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be; and how far the weights are free.
+def _solved(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> tuple[Network, Floats]:
+    """theta = sum lambda_i grad q_i and q_i = 1 on the support, as nearly as can be.
 
     Neurons of the same direction may share their strength as they like, so solutions are not isolated; the shortest
     steps lead to one that is near.
@@ -62,9 +74,18 @@ def _solved(network: Network, reduced: Reduced, multiplier: Floats, support: Boo
             break
         network = _of_flat(theta + step[: len(theta)], network, reduced)
         multiplier[support] += step[len(theta) :]
-    _, size, rows = np.linalg.svd(_jacobian(network, reduced, multiplier, support))
-    moves = rows[size < BY_DIFFERENCES * size.max()][:, : len(network.flat(problem))]
-    return network, multiplier, int(np.linalg.matrix_rank(moves, tol=1e-3)) if len(moves) else 0
+    return network, multiplier
+
+
+def _around(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> tuple[int, float]:
+    """(how far the weights are free, the Lagrangian's smallest curvature where the support's margins stay)"""
+    matrix, count = _jacobian(network, reduced, multiplier, support), len(network.flat(reduced.problem))
+    _, size, rows = np.linalg.svd(matrix)
+    moves = rows[size < BY_DIFFERENCES * size.max()][:, :count]
+    freedom = int(np.linalg.matrix_rank(moves, tol=1e-3)) if len(moves) else 0
+    along = null_space(matrix[count:, :count], rcond=BY_DIFFERENCES)
+    curved = along.T @ matrix[:count, :count] @ along
+    return freedom, float(np.linalg.eigvalsh((curved + curved.T) / 2).min(initial=0.0))
 
 
 def _of_flat(theta: Floats, like: Network, reduced: Reduced) -> Network:

@@ -8,9 +8,13 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 import flowsim
+from flowsim.evaluate.kkt import asymptotic
+from flowsim.evaluate.kkt.certificate import Network, residuals
 from flowsim.evaluate.kkt.program import Program
 from flowsim.evaluate.kkt.sizes import Hyperbolic
+from flowsim.evaluate.kkt.smooth import polish
 from flowsim.evaluate.kkt.state import State, System, View
+from flowsim.problem import reduce
 
 #: Sort -> a random problem whose neurons die slowly, or share their strength.
 PROBLEMS = {
@@ -164,3 +168,81 @@ def test_a_step_solves_its_program():
     assert weight.sum() == pytest.approx(1, abs=1e-12)
     assert (gate >= slope).all()
     assert (gate <= 1).all()
+
+
+def test_a_step_lets_no_margin_fall_below_those_that_it_raises(monkeypatch):
+    """The samples that it begins with are so few that others have to join."""
+    rng = np.random.default_rng(1)
+    inputs, direction = rng.normal(size=(40, 5)), rng.normal(size=(8, 5))
+    inputs /= np.linalg.norm(inputs, axis=1).max()
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    sign = np.where(np.arange(8) < 4, 1.0, -1.0)
+    label = np.sign(sign @ np.maximum(direction @ inputs.T, 0.0))
+    system = System(inputs, label, 1.0, 1.0, 0.0, True, inputs @ inputs.T)
+    state = State(direction, Hyperbolic.of(*(np.zeros(8),) * 2, sign, *(np.zeros(8),) * 2))
+    monkeypatch.setattr(asymptotic, "UNKNOWN", 2)
+    after, pull = asymptotic.step(system, state, 0.3)
+    raised, margin = pull.weight > 1e-6, View.of(system, after).margin
+    assert raised.sum() > 2
+    # what a step lets pass
+    assert margin[~raised].min() >= margin[raised].min() * (1 - 1e-9)
+
+
+def test_neurons_that_are_split_in_two_have_the_same_limit(small):
+    """Each half has half of the strength, which a flow keeps; halves may share it otherwise, too."""
+    whole = small(
+        model={"activation": "relu", "width": 5},
+        init={"scale": 0.3},
+        data__noise={"total": 0.5},
+        loss__kind="exponential",
+        flow__until={"log10_loss": -200.0, "steps": 20_000},
+        observe={"times": 5, "spacing": "log"},
+    )
+    start = flowsim.build(whole)
+    half = flowsim.Weights(np.vstack([start.hidden] * 2) / np.sqrt(2), np.tile(start.output, 2) / np.sqrt(2))
+    one = flowsim.limit(flowsim.run(whole))
+    two = flowsim.limit(flowsim.run(whole.replace({"model.width": 10}), init=half))
+    for found in (one, two):
+        assert found.attrs["verdict"].startswith("the flow's own limit")
+    assert two["normalised_margin"] == pytest.approx(float(one["normalised_margin"]), rel=1e-9)
+    np.testing.assert_allclose(two["multiplier"], one["multiplier"], rtol=1e-7, atol=1e-9)
+    assert two["freedom"] == one["freedom"] + one["alive"]
+
+
+def test_a_search_ends_with_its_wall_time_and_tells_how_far_it_is(small):
+    run = flowsim.run(
+        small(
+            model={"activation": "relu", "width": 5},
+            init={"scale": 0.3},
+            loss__kind="exponential",
+            flow__until={"log10_loss": -20.0, "steps": 20_000},
+        )
+    )
+    told: list[str] = []
+    found = flowsim.limit(run, wall_time=0.0, progress=told.append)
+    assert found.attrs["found"] == 0
+    assert "wall time" in found.attrs["verdict"]
+    assert len(told) == 1
+    assert told[0].startswith("limit: log10 |theta|")
+
+
+def test_two_neurons_of_a_power_that_share_a_sample_are_a_saddle(small):
+    """max(w x, 0)^2 v: of two equal neurons the one that is ahead grows faster, and alone has the smaller norm."""
+    power = {"activation": "relu_power", "degree": 2, "width": 2}
+    problem = flowsim.build(
+        small(model=power, loss__kind="exponential"),
+        data=flowsim.Data(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])),
+    )
+    reduced = reduce(problem)
+    counts = {}
+    for count in (1, 2):
+        # w = 2 lambda v w and v = lambda w^2, for each, with sum v w^2 = 1 at either sample
+        size = (1 / count) ** (1 / 3)
+        first, other = size * 2 ** (1 / 6), size * 2 ** (-1 / 3)
+        rows = np.repeat(reduced.inputs, count, axis=0) * first
+        start = Network(rows, np.repeat(reduced.targets, count) * other)
+        multiplier = np.full(2, 1 / (2 * other))
+        assert max(residuals(start, reduced, multiplier, None).values()) < 1e-12
+        counts[count] = polish(start, reduced, multiplier, np.ones(2, dtype=bool)).curvature
+    assert counts[1] > -1e-6
+    assert counts[2] < -0.1

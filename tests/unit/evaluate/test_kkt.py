@@ -76,6 +76,12 @@ def test_the_limit_meets_the_kkt_conditions(pair):
     assert multiplier.min() >= -1e-10 * multiplier.max()
     assert np.abs(multiplier * (margin - 1)).max() <= 1e-8 * multiplier.max()
     if problem.activation.degree != 1:
+        pulled = sum(
+            weight * gradient for weight, gradient in zip(multiplier, slopes(problem, hidden, output), strict=True)
+        )
+        theta = np.append(hidden.ravel(), output)
+        # central differences have an error of (eps)^(2/3) at best
+        np.testing.assert_allclose(pulled, theta, atol=1e-7 * np.abs(theta).max())
         return
     slope = problem.activation.inactive_slope
     norms = np.linalg.norm(hidden, axis=1)[:, None] * np.linalg.norm(inputs, axis=1)
@@ -94,6 +100,22 @@ def test_the_limit_meets_the_kkt_conditions(pair):
             assert (share <= 1 + 1e-6).all()
             rest = rest - columns @ share
         assert np.linalg.norm(rest) <= 1e-7 * max(np.linalg.norm(own / v) if v else 0.0, 1e-300)
+
+
+def slopes(problem, hidden, output):
+    """Of y_i f(x_i) in all weights, for each sample, by differences; f as the docs write pReLU."""
+    degree, shape = problem.activation.degree, hidden.shape
+
+    def margins(theta):
+        rows, v = theta[: hidden.size].reshape(shape), theta[hidden.size :]
+        norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-100)[:, None]
+        return problem.label * (v @ (np.maximum(rows @ problem.inputs.T, 0) ** degree / norms ** (degree - 1)))
+
+    theta, step = np.append(hidden.ravel(), output), 1e-5 * np.abs(hidden).max()
+    moves = step * np.eye(len(theta))
+    living = np.append(np.repeat(np.linalg.norm(hidden, axis=1) > 0, shape[1]), np.ones(len(output), dtype=bool))
+    columns = [(margins(theta + move) - margins(theta - move)) / (2 * step) for move in moves]
+    return (np.array(columns) * living[:, None]).T
 
 
 def test_the_flow_comes_closer_to_it(pair):
