@@ -36,7 +36,7 @@ def from_start(reduced: Reduced, system: System, width: int, generator: np.rando
         return found
 
     # any KKT point will do, whether or not the flow would come closer to it
-    follow(system, state, look, lambda point, state: 0.0)
+    follow(system, state, look, lambda point, state: 0.0, lambda grown, distance: False)
     yield from seen
 
 
