@@ -2,7 +2,8 @@
 
     python docs/verdicts.py NAME        run a scenario such as li_2025/fig2a, or all of a paper, keep what they say to their
                                         claims in docs/verdicts/PAPER.json, and write the tables
-    python docs/verdicts.py NAME --runs FOLDER    the same, but results NAME.nc in this folder do not run again
+    python docs/verdicts.py NAME --runs FOLDER    the same; runs are kept in this folder, and those that are there do not
+                                        run again: after a change of claims, or where a long series was interrupted
     python docs/verdicts.py --sweep NAME    the same of a sweep's rates
     python docs/verdicts.py             write the tables again
     python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
@@ -58,14 +59,18 @@ def kept(paper: str) -> dict[str, Any]:
 
 
 def run(name: str, folder: Path | None) -> dict[str, Any]:
-    """Run a shipped scenario, unless its result is in the folder, and give what it says to its claims."""
+    """What a shipped scenario's run says to its claims; the run is taken from the folder where it is there, and left there
+    where it is not"""
     scenario = flowsim.load(find(name))
-    file = folder and folder / f"{name.rpartition('/')[2]}.nc"
-    if not file or not file.exists():
-        alone = scenario.replace({"evaluate": {"claims": list(scenario.evaluate.claims)}})
+    alone = scenario.replace({"evaluate": {"claims": list(scenario.evaluate.claims)}})
+    if folder is None:
         return _told(flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
+    file = folder / f"{name.replace('/', '-')}.nc"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        flowsim.run(alone, file, progress=False)
     with flowsim.open(file) as tree:
-        if flowsim.loads(tree.attrs["scenario"]).model_dump() != scenario.model_dump():
+        if flowsim.loads(tree.attrs["scenario"]).model_dump() not in (alone.model_dump(), scenario.model_dump()):
             raise SystemExit(f"{file}: is of another scenario than {find(name)}")
         return _told(evaluate(tree, scenario.evaluate.claims))
 

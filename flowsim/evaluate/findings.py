@@ -49,15 +49,14 @@ def judged(claim: Claim, evidence: Evidence) -> Finding:
     try:
         found = replace(found, premises=_premises(claim, evidence))
         found = _measured(found, evidence)
+        trivial = _trivial(found, evidence)
     except NotApplicable as reason:
         return replace(found, note=str(reason))
     unmet = [premise.refusal for premise in found.premises if not premise.met]
     if unmet:
         return replace(found, verdict=OUTSIDE, note="; ".join(unmet))
-    if claim.trivial is not None and not math.isnan(found.bound):
-        trivial = number(claim.trivial, evidence)
-        if claim.kept_by(trivial, found.bound):
-            return replace(found, verdict=VACUOUS, note=f"{claim.prediction(trivial)} holds of everything")
+    if claim.kept_by(trivial, found.bound):
+        return replace(found, verdict=VACUOUS, note=f"{claim.prediction(trivial)} holds of everything")
     keeps = claim.kept_by(found.measured, found.bound)
     window = found.window
     missing = found.note or (window.missing if window else "")
@@ -91,6 +90,17 @@ def _measured(found: Finding, evidence: Evidence) -> Finding:
     except NotCovered as reason:
         missing = missing or str(reason)
     return replace(found, note=missing)
+
+
+def _trivial(found: Finding, evidence: Evidence) -> float:
+    """What holds of everything; NaN where that is not known, or there is no bound"""
+    trivial = found.claim.trivial
+    if trivial is None or math.isnan(found.bound):
+        return math.nan
+    try:
+        return number(trivial, evidence)
+    except NotCovered:
+        return math.nan
 
 
 def _constants(found: Finding, evidence: Evidence) -> list[tuple[str, float, str]]:

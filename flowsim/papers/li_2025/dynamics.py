@@ -62,13 +62,24 @@ def _reassembled(checked: Checked, evidence: Evidence) -> float:
 
 
 def _signs(checked: Checked, evidence: Evidence) -> float:
-    """Share of the coefficients of centres and of noise at the end that are, to rounding, not below 0 where the neuron is
-    there for the cluster, and not above 0 elsewhere"""
-    own, end = own_clusters(checked(evidence)), _decomposed(evidence)[-1]
+    """Smallest share, over the kept weights after time 0, of the coefficients of centres and of noise that are, to
+    rounding, not below 0 where the neuron is there for the cluster, and not above 0 elsewhere"""
+    own, later = own_clusters(checked(evidence)), _moved(evidence)
     cluster = np.argmax(evidence.setting.cluster_counts > 0, axis=0)
-    pairs = ((cluster_coefficients(end), own), (noise_coefficients(end), own[:, cluster]))
-    right = [np.where(positive, 1, -1) * one >= -SIGN * np.abs(one).max() for one, positive in pairs]
-    return float(np.concatenate([part.ravel() for part in right]).mean())
+    shares = []
+    for instant in later:
+        pairs = ((cluster_coefficients(instant), own), (noise_coefficients(instant), own[:, cluster]))
+        right = [np.where(positive, 1, -1) * one >= -SIGN * np.abs(one).max() for one, positive in pairs]
+        shares.append(float(np.concatenate([part.ravel() for part in right]).mean()))
+    return min(shares)
+
+
+def _moved(evidence: Evidence) -> list[Instant]:
+    """The kept weights after time 0, where all coefficients are 0; there must be some"""
+    later = [instant for instant in _decomposed(evidence) if instant.time > 0]
+    if not later:
+        raise NotCovered("no weights were kept after time 0 (see observe.snapshots)")
+    return later
 
 
 def _updates(checked: Checked, evidence: Evidence) -> float:
@@ -150,12 +161,9 @@ def _most_grown(checked: Checked, evidence: Evidence) -> float:
 
 def _noise_grown(evidence: Evidence) -> tuple[Floats, Floats]:
     """(eta t (T,), sigma_{y_i,r,i} n/k (T, p)) of all samples and the neurons of their class, after time 0"""
-    problem, instants = binary(evidence), _decomposed(evidence)
+    problem, later = binary(evidence), _moved(evidence)
     targets, regime = evidence.setting.reduced.targets, Regime.of(evidence)
     own = problem.weights.output_sign[:, None] == targets
-    later = [one for one in instants if one.time > 0]
-    if not later:
-        raise NotCovered("no weights were kept after time 0 (see observe.snapshots)")
     sigma = np.array([noise_coefficients(one)[own] for one in later])
     return np.array([float(one.time) for one in later]), sigma * regime.samples / regime.clusters
 
@@ -244,7 +252,7 @@ def _sign(checked: Checked, lemma: str) -> Claim:
         lambda evidence: _signs(checked, evidence),
         1.0,
         at_least=True,
-        measures="share of the coefficients at the end for which it is so, to rounding",
+        measures="smallest share of the coefficients for which it is so, to rounding, over the kept weights after time 0",
         constants=(Constant("rounding, relative to the largest", SIGN, "chosen"),),
     )
 

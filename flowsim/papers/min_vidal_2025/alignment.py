@@ -13,7 +13,7 @@ from ...arrays import Booleans, Floats
 from ...evaluate.claim import Claim, Constant, Window
 from ...evaluate.evidence import Evidence, NotApplicable, NotCovered
 from .common import CHOSEN, CONSTANT_IN_ALPHA, LEAST, OF_GAP, SMALL, claim
-from .setting import DELTA, GAP, PAPER, PARTS, ROUNDING, Mixture, Training, good_event, turning
+from .setting import DELTA, GAP, PAPER, ROUNDING, Mixture, Training, good_event, turning
 
 #: Lemma 6 has a better rate from this cosine on.
 NEAR = math.sqrt(4 / 5)
@@ -35,14 +35,19 @@ def _fewest(training: Training) -> float:
     return float(np.bincount(training.target[training.target >= 0], minlength=training.mixture.clusters).min())
 
 
-def small_outputs(training: Training) -> Booleans:
-    """(T,): whether t <= t_1a (equation F.3), where the outputs at the centres stand for those at the samples"""
+def _log_limit(training: Training) -> float:
+    """log of the outputs of t_1a (equation F.3)"""
     p, gap = training.degree, training.margin
     factor = training.near ** (p - 1) * training.apart / 2 ** (p + 1)
     limit = factor * min(1 - training.near, (1 - math.sqrt(2 * gap)) / (2 * training.mixture.clusters))
     if limit <= 0:
         raise NotApplicable("it speaks of a positive gap Delta")
-    small = np.logical_and.accumulate(training.log_outputs <= math.log(limit))
+    return math.log(limit)
+
+
+def small_outputs(training: Training) -> Booleans:
+    """(T,): whether t <= t_1a (equation F.3), where the outputs at the centres stand for those at the samples"""
+    small = np.logical_and.accumulate(training.log_outputs <= _log_limit(training))
     if not small[0]:
         raise NotApplicable(
             "outputs are beyond those of t_1a (equation F.3) from the start: for this gap, eps is too large"
@@ -50,10 +55,17 @@ def small_outputs(training: Training) -> Booleans:
     return small
 
 
+def aligning(training: Training) -> float:
+    """The end of what matters of [0, t_1a]: the time until neurons have aligned, the first part of which is to be covered,
+    too. t_1a is where outputs, log-linear between kept instants, reach those of equation F.3."""
+    last = int(small_outputs(training).sum()) - 1
+    pair = slice(last, last + 2)
+    t1a = float(np.interp(_log_limit(training), training.log_outputs[pair], training.times[pair]))
+    return min(t1a, training.t1)
+
+
 def _until_t1a(training: Training) -> Window:
-    """What matters of it is the time until neurons have aligned, the first part of which is to be covered, too"""
-    last = float(training.times[small_outputs(training)][-1])
-    return training.window(0.0, min(last, training.t1))
+    return training.window(0.0, aligning(training))
 
 
 def _ratios(training: Training) -> Floats:
@@ -130,16 +142,18 @@ def _of_equation_13(training: Training, aim: Floats) -> Floats:
 
 def _snapshots_until_aligned(evidence: Evidence) -> Window:
     training = Training.of_any_loss(evidence)
-    until = min(float(training.times[small_outputs(training)][-1]), training.t1)
-    return Window(0.0, until, training.unit * evidence.weights.time, POINTS, "per-cluster time, of kept weights")
+    times = training.unit * evidence.weights.time
+    return Window(0.0, aligning(training), times, POINTS, "per-cluster time, of kept weights")
 
 
 def _time_of_small_outputs(training: Training) -> float:
-    """Until when max_k |f(mu_k)| <= 2 eps sqrt(h) W_max^2, log-linear between kept instants; the end if it always is"""
+    """Until when max_k |f(mu_k)| <= 2 eps sqrt(h) W_max^2, log-linear between kept instants; the end if it always is. A run
+    that ends before the lemma does cannot say."""
     _, largest = training.sizes
     limit = math.log(2 * training.scale * largest**2) + 0.5 * math.log(len(training.target))
     above = np.flatnonzero(training.log_outputs > limit)
     if not len(above):
+        training.reaches(training.t2)
         return float(training.times[-1])
     if above[0] == 0:
         return 0.0
@@ -283,17 +297,17 @@ CLAIMS = {
         measures="until when that is so, in per-cluster time",
         at_least=True,
         constants=(),
-        span=lambda training: training.window(0.0, training.t2, 1),
+        span=lambda training: training.window(0.0, training.t2),
         any_loss=True,
     ),
     "proposition_4.time": claim(
         "Proposition 4, equations F.11 and F.20",
         "t_1 <= 20/((p-2) p Delta~_2 Delta~_1^(p-2)) + 2/(p (2^(p-1) - 2)) log(1/(C log(K/delta) alpha^2))",
-        lambda training: training.slope * training.t1,
+        lambda training: training.slope * training.first_until(training.t1, training.t1_bound / training.slope),
         lambda training: training.t1_bound,
         measures="t_1, first kept instant with every c_kj >= 1 - C log(K/delta) alpha^2, in per-cluster time",
         constants=(*CHOSEN, OF_GAP),
-        span=lambda training: training.window(0.0, training.t1, PARTS),
+        span=lambda training: training.window(0.0, training.t1),
         any_loss=True,
     ),
     "proposition_4.kept": claim(

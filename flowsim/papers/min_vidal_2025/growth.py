@@ -66,9 +66,14 @@ def _growth(training: Training) -> float:
     return float(np.abs(rates(*_grown(training, training.last)) - 1).max()) / training.mixture.small
 
 
-def _growth_of_classes(training: Training) -> float:
+def _classes_growing(training: Training) -> Window:
+    """[t_1, end of the run]"""
     if training.problem.loss.name == "square":
         raise NotApplicable("it speaks of classification losses")
+    return training.window(training.t1, float(training.times[-1]), 20)
+
+
+def _growth_of_classes(training: Training) -> float:
     found = classification_rates(*_grown(training, float(training.times[-1])), training.problem.loss.name)
     return float(np.abs(found - 1).max()) / training.mixture.small
 
@@ -250,6 +255,7 @@ CLAIMS = {
         measures="log of the smallest cluster's mass at t_1 over W_min^2 eps^2",
         at_least=True,
         constants=(*CHOSEN, OF_GAP),
+        span=lambda training: training.window(0.0, training.t1),
         trivial=_slowest,
     ),
     "lemma_16": claim(
@@ -265,10 +271,11 @@ CLAIMS = {
         "Theorem 1, equation G.6",
         "t* = t_1 + 2 (log(1/((C - C_w) log(K/delta) alpha^2)) + 2^(p+3) K/(p (p-2) Delta~_2 Delta~_1^(p-2)) + "
         "log(1/(W_min^2 eps^2)))",
-        lambda training: training.fitted,
+        lambda training: training.first_until(training.fitted, _fitting_bound(training)),
         _fitting_bound,
         measures="t*, first kept instant with every cluster's mass >= 1 - C_w log(K/delta) alpha^2, in per-cluster time",
         constants=(*CHOSEN, OF_GAP, Constant("C - C_w", 1.0, "chosen")),
+        span=lambda training: training.window(0.0, training.fitted),
     ),
     "theorem_1.alignment": claim(
         "Theorem 1, Appendix G.2, first claim",
@@ -309,7 +316,7 @@ CLAIMS = {
         measures="largest |a - 1|, where a times these leads from the mass of a cluster to that at the next kept instant, "
         f"from t_1 to the end, in units of {SMALL}",
         constants=(*CHOSEN, LEAST, IN_P),
-        span=lambda training: training.window(training.t1, float(training.times[-1]), 20),
+        span=_classes_growing,
         rates=CONSTANT_IN_ALPHA,
         any_loss=True,
     ),

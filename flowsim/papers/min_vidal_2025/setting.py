@@ -244,6 +244,21 @@ class Training:
         """T* = t* + alpha^-min(p - 2, 2) of Theorem 1 with the constant 1 for Omega(1)"""
         return self.fitted + self.mixture.alpha ** -min(self.degree - 2, 2.0)
 
+    def reaches(self, instant: float) -> None:
+        """Raise NotCovered where the run ends before this."""
+        if self.times[-1] < instant * (1 - ROUNDING):
+            raise NotCovered(f"it speaks of the time until {instant:.4g}, and the run ends at {self.times[-1]:.4g}")
+
+    def first_until(self, instant: float, latest: float) -> float:
+        """A first kept instant, to be held against a latest one. What has happened by then happened after the kept instant
+        before it: where `latest` lies between the two, the run cannot say."""
+        before = self.times[self.times < instant].max(initial=0.0)
+        if before <= latest < instant:
+            raise NotCovered(
+                f"it came between {before:.4g} and {instant:.4g}, with {latest:.4g} in between (see observe.times)"
+            )
+        return instant
+
     def during(self, begin: float, end: float) -> Booleans:
         """(T,): the kept instants in [begin, end], of which there must be one"""
         inside = (self.times >= begin * (1 - ROUNDING)) & (self.times <= end * (1 + ROUNDING))

@@ -68,8 +68,12 @@ def until(evidence: Evidence, time: float) -> Evidence:
 
 
 def thinned(evidence: Evidence, index: Any) -> Evidence:
-    """The same run, of which only these instants were kept"""
-    return replace(evidence, trajectory=evidence.trajectory.isel(time=index), known={})
+    """The same run, of which only these instants were kept, and those of its kept weights that were kept there"""
+    trajectory = evidence.trajectory.isel(time=index)
+    if "snapshot" in trajectory.dims:
+        there = np.isin(trajectory["snapshot"].values, trajectory["time"].values)
+        trajectory = trajectory.isel(snapshot=np.flatnonzero(there))
+    return replace(evidence, trajectory=trajectory, known={})
 
 
 def of_problem(evidence: Evidence, **changes: Any) -> Evidence:
