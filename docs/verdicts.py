@@ -9,7 +9,7 @@
     python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
 
 A page has a table between the lines `<!-- verdicts: SCENARIO … -->` and `<!-- /verdicts -->`, of scenarios of the page's
-paper; `<!-- rates: SCENARIO … -->` and `<!-- counts -->` likewise.
+paper; `<!-- rates: SCENARIO … -->`, `<!-- scenarios -->`, all of the page's paper, and `<!-- counts -->` likewise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DOCS = Path(__file__).parent
 KEPT = DOCS / "verdicts"
 #: What is kept of a rate.
 OF_RATE = ("claim", "verdict", "predicted", "exponent", "low", "high")
-TABLE = re.compile(r"(<!-- (verdicts|rates|counts):? ?([^\n]*?) ?-->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- (verdicts|rates|scenarios|counts):? ?([^\n]*?) ?-->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
 
 
 def claimed() -> dict[str, Path]:
@@ -64,7 +64,7 @@ def run(name: str, folder: Path | None) -> dict[str, Any]:
     scenario = flowsim.load(find(name))
     alone = scenario.replace({"evaluate": {"claims": list(scenario.evaluate.claims)}})
     if folder is None:
-        return _told(flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
+        return _told(scenario, flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
     file = folder / f"{name.replace('/', '-')}.nc"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,17 +72,19 @@ def run(name: str, folder: Path | None) -> dict[str, Any]:
     with flowsim.open(file) as tree:
         if flowsim.loads(tree.attrs["scenario"]).model_dump() not in (alone.model_dump(), scenario.model_dump()):
             raise SystemExit(f"{file}: is of another scenario than {find(name)}")
-        return _told(evaluate(tree, scenario.evaluate.claims))
+        return _told(scenario, evaluate(tree, scenario.evaluate.claims))
 
 
-def _told(group: xr.Dataset) -> dict[str, Any]:
+def _told(scenario: flowsim.Scenario, group: xr.Dataset) -> dict[str, Any]:
+    """The findings, and which claims were asked and are not about the run"""
     names = ("prediction", "verdict", "note")
+    claims = {
+        row["claim"]: {"measured": _rounded(finite(float(row["measured"])))} | {name: str(row[name]) for name in names}
+        for row in rows(group)
+    }
     return {
-        "claims": {
-            row["claim"]: {"measured": _rounded(finite(float(row["measured"])))}
-            | {name: str(row[name]) for name in names}
-            for row in rows(group)
-        }
+        "claims": claims,
+        "silent": [name for name in selected(CLAIMS, scenario.evaluate.claims) if name not in claims],
     }
 
 
@@ -114,9 +116,10 @@ def stale() -> Iterator[str]:
         if found is None or found["sha256"] != fingerprint(file) or "claims" not in found:
             yield f"{name}: has changed, or has not run; python docs/verdicts.py {name}"
             continue
-        gone = [claim for claim in found["claims"] if claim not in CLAIMS]
-        named = [word for word in _keys(file)["evaluate"]["claims"] if "." in word]
-        new = [claim for claim in selected(CLAIMS, named) if claim not in found["claims"]]
+        known = [*found["claims"], *found["silent"]]
+        asked = selected(CLAIMS, _keys(file)["evaluate"]["claims"])
+        gone = [claim for claim in known if claim not in asked]
+        new = [claim for claim in asked if claim not in known]
         if gone or new:
             yield f"{name}: claims came or went ({', '.join(gone + new)}); python docs/verdicts.py {name}"
     for page in pages():
@@ -134,7 +137,8 @@ def written(page: Path) -> str:
 
     def table(match: re.Match[str]) -> str:
         opening, kind, names, _, closing = match.groups()
-        lines = {"verdicts": _verdicts, "rates": _rates, "counts": _counts}[kind](page.stem, names.split())
+        tables = {"verdicts": _verdicts, "rates": _rates, "scenarios": _scenarios, "counts": _counts}
+        lines = tables[kind](page.stem, names.split())
         return "\n".join([opening.rstrip(), *lines, closing])
 
     return TABLE.sub(table, page.read_text(encoding="utf-8"))
@@ -160,6 +164,23 @@ def _rates(paper: str, scenarios: list[str]) -> Iterator[str]:
             numbers = "—" if rate["exponent"] is None else "{exponent:.3g}, {low:.3g} to {high:.3g}".format(**rate)
             yield from _row(
                 f"`{scenario}`", name.replace(f"{paper}.", ""), f"{rate['predicted']:g}", numbers, rate["verdict"]
+            )
+
+
+def _scenarios(paper: str, names: list[str]) -> Iterator[str]:
+    """Of each shipped scenario of the paper, how many findings have which verdict, and which claims fail"""
+    words = [word for word in VERDICTS if word != "not_applicable"]
+    yield from _row("scenario", *(f"`{word}`" for word in words), "what fails")
+    yield from _row(*["---"] * (2 + len(words)))
+    for name in claimed():
+        own, _, scenario = name.partition("/")
+        if own == paper:
+            run = kept(paper).get(scenario, {}).get("claims")
+            found = counts(row["verdict"] for row in (run or {}).values())
+            cells = [found.get(word, 0) if run else "—" for word in words]
+            fails = [claim.removeprefix(f"{paper}.") for claim, row in (run or {}).items() if row["verdict"] == "fails"]
+            yield from _row(
+                f"`{scenario}`", *cells, ", ".join(f"`{claim}`" for claim in fails) if run else "has not run"
             )
 
 

@@ -183,7 +183,11 @@ class Claim:
         return measured >= bound if self.at_least else measured <= bound
 
     def prediction(self, bound: float) -> str:
-        return "" if math.isnan(bound) else f"{'at least' if self.at_least else 'at most'} {bound:.4g}"
+        if math.isnan(bound):
+            return ""
+        if bound == math.nextafter(0.0, 1.0) and self.at_least:
+            return "more than 0"
+        return f"{'at least' if self.at_least else 'at most'} {bound:.4g}"
 
 
 #: paper.theorem or paper.theorem.part -> Claim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,7 +32,11 @@ class NotApplicable(Exception):
 
 class NotCovered(NotApplicable):
     """The run is of what a claim speaks of, and did not reach or keep the part that it speaks of; the message says what is
-    missing."""
+    missing. measured: the number as far as the run went, where there is one."""
+
+    def __init__(self, message: str, measured: float = math.nan):
+        super().__init__(message)
+        self.measured = measured
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _measured(found: Finding, evidence: Evidence) -> Finding:
             found = replace(found, window=claim.span(evidence))
         found = replace(found, measured=float(claim.measure(evidence)))
     except NotCovered as reason:
-        missing = str(reason)
+        found, missing = replace(found, measured=reason.measured), str(reason)
     try:
         found = replace(found, bound=number(claim.bound, evidence))
         found = replace(found, constants=tuple(_constants(found, evidence)))

@@ -7,6 +7,8 @@ import json
 import pytest
 from support.scripts import DOCS, script
 
+from flowsim.evaluate.claim import CLAIMS, selected
+
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="a source distribution comes without the docs")
 
 
@@ -18,6 +20,7 @@ def verdicts(tmp_path, monkeypatch):
     page.parent.mkdir()
     page.write_text(
         "before\n<!-- verdicts: fig4 -->\nformer\n<!-- /verdicts -->\nafter\n<!-- counts -->\n<!-- /counts -->\n"
+        "<!-- scenarios -->\n<!-- /scenarios -->\n"
     )
     monkeypatch.setattr(module, "DOCS", tmp_path)
     monkeypatch.setattr(module, "KEPT", tmp_path / "verdicts")
@@ -26,7 +29,8 @@ def verdicts(tmp_path, monkeypatch):
 
 def found(verdict: str) -> dict[str, object]:
     row = {"verdict": verdict, "measured": 0.125, "prediction": "at most 1", "note": ""}
-    return {"claims": {"min_vidal_2025.lemma_8": row}}
+    others = [name for name in selected(CLAIMS, ["min_vidal_2025"]) if name != "min_vidal_2025.lemma_8"]
+    return {"claims": {"min_vidal_2025.lemma_8": row}, "silent": others}
 
 
 def test_what_a_run_says_stands_in_the_table(verdicts):
@@ -42,6 +46,15 @@ def test_what_a_run_says_stands_in_the_table(verdicts):
     assert module.written(page) == text
 
 
+def test_all_scenarios_of_a_paper_are_listed_with_what_fails_there(verdicts):
+    module, page = verdicts
+    module.keep("min_vidal_2025/fig4", found("fails"))
+    text = module.written(page)
+    assert "| `fig4` | 0 | 1 | 0 | 0 | 0 | `lemma_8` |\n" in text
+    assert "| `theorem1` | — | — | — | — | — | has not run |\n" in text
+    assert "li_2025" not in text.partition("<!-- scenarios -->")[2]
+
+
 def test_what_is_out_of_date_is_named(verdicts, monkeypatch):
     module, page = verdicts
     monkeypatch.setattr(module, "claimed", lambda: {"min_vidal_2025/fig4": module.find("min_vidal_2025/fig4")})
@@ -51,6 +64,11 @@ def test_what_is_out_of_date_is_named(verdicts, monkeypatch):
     assert list(module.stale()) == []
     module.keep("min_vidal_2025/fig4", found("fails"))
     assert [line.partition(":")[0] for line in module.stale()] == ["papers/min_vidal_2025.md"]
+    page.write_text(module.written(page))
+    more = {**CLAIMS, "min_vidal_2025.lemma_99": CLAIMS["min_vidal_2025.lemma_8"]}
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "CLAIMS", more)
+        assert "came or went (min_vidal_2025.lemma_99)" in next(module.stale())
     file = module.KEPT / "min_vidal_2025.json"
     file.write_text(file.read_text().replace(json.loads(file.read_text())["fig4"]["sha256"], "another"))
     page.write_text(module.written(page))

@@ -99,7 +99,7 @@ def _tends_to_zero(values: Floats, what: str) -> float:
     """The last of the values; one that is not small yet has to fall, and then nothing is said."""
     last = float(values[-1])
     if last > NEAR_LIMIT and last < values[0]:
-        raise NotCovered(f"{what} still falls: {values[0]:.3g} once the loss is below 1/n, {last:.3g} at the end")
+        raise NotCovered(f"{what} still falls: {values[0]:.3g} once the loss is below 1/n, {last:.3g} at the end", last)
     return last
 
 
@@ -118,9 +118,13 @@ def _angle(evidence: Evidence) -> float:
 
 
 def _supports_apart(evidence: Evidence) -> float:
-    """Samples that support the margin of one, the flow at its end or the limit, but not of the other"""
+    """Samples that support the margin of one, the flow at its end or the limit, but not of the other. That the point is the
+    flow's own limit is a premise, so where there are some the run has not got there yet."""
     flow = np.asarray(evidence.end.certificate.support, dtype=bool)
-    return float((flow != evidence.limit.support) @ evidence.setting.multiplicity)
+    apart = float((flow != evidence.limit.support) @ evidence.setting.multiplicity)
+    if apart:
+        raise NotCovered(f"{apart:g} samples support the margin of only one of them at the end of the run", apart)
+    return apart
 
 
 def _near(what: str) -> tuple[Constant, ...]:

@@ -182,7 +182,7 @@ MUTATIONS = {
     "theorem_2_1.norm": Mutation(flow, fixed),
     "theorem_2_1.kkt": Mutation(flow, unbalanced),
     "theorem_2_1.angle": Mutation(flow, unbalanced, before="not_covered"),
-    "theorem_2_1.direction": Mutation(flow, arrived, "fails", "holds"),
+    "theorem_2_1.direction": Mutation(flow, arrived, "not_covered", "holds"),
     "theorem_3_1.training_error": of_point(negated),
     "theorem_3_1.test_error": of_point(negated),
     "lemma_a_10": of_point(heavier(3.0)),
