@@ -60,7 +60,8 @@ def judged(claim: Claim, evidence: Evidence) -> Finding:
     keeps = claim.kept_by(found.measured, found.bound)
     window = found.window
     missing = found.note or (window.missing if window else "")
-    refuted = window is not None and window.begin < window.end and not keeps and not math.isnan(found.measured)
+    seen = window is not None and window.begin < window.end and len(window.inside) > 0
+    refuted = seen and not keeps and not math.isnan(found.measured)
     if missing and not refuted:
         return replace(found, verdict=NOT_COVERED, note=missing)
     return replace(found, verdict=HOLDS if keeps else FAILS)

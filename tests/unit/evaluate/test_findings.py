@@ -83,11 +83,31 @@ def test_a_bound_beyond_what_is_trivial_is_vacuous():
     assert verdict(at_least=True, bound=0.5, trivial=0.0) == "holds"
 
 
+def test_where_a_run_has_not_got_to_what_is_trivial_nothing_is_vacuous():
+    assert verdict(trivial=not_kept) == "holds"
+    assert verdict(trivial=not_applicable) == "not_applicable"
+
+
+def test_what_is_not_covered_may_have_a_number_as_far_as_the_run_went():
+    def still_falling(evidence):
+        raise NotCovered("it still falls", 3.0)
+
+    found = judged(claim(measure=still_falling), None)
+    assert (found.verdict, found.measured, found.note) == ("not_covered", 3.0, "it still falls")
+    assert math.isnan(judged(claim(measure=not_kept), None).measured)
+
+
+def test_a_bound_just_above_0_is_told_in_words():
+    assert judged(claim(bound=5e-324, at_least=True), None).prediction == "more than 0"
+
+
 def test_a_part_of_a_window_can_refute_and_cannot_confirm():
     for end, within, past in ((10.0, "holds", "fails"), (10.1, "not_covered", "fails")):
         span = {"span": lambda evidence, end=end: Window(5.0, end, KEPT)}
         assert verdict(**span) == within
         assert verdict(**span, measure=lambda evidence: 3.0) == past
+    unseen = {"span": lambda evidence: Window(5.1, 5.4, KEPT)}  # what is measured cannot be of that
+    assert verdict(**unseen) == verdict(**unseen, measure=lambda evidence: 3.0) == "not_covered"
     at = {"span": lambda evidence: Window(11.0, 11.0, KEPT)}
     assert verdict(**at) == verdict(**at, measure=lambda evidence: 3.0) == "not_covered"
     assert verdict(span=lambda evidence: Window(10.0, 10.0, KEPT)) == "holds"
