@@ -33,8 +33,8 @@ def test_on_its_doctored_case_the_verdict_of_a_claim_changes(paper):
     for name, mutation in import_module(f"support.mutations.{paper}").MUTATIONS.items():
         claim, case = CLAIMS[f"{paper}.{name}"], mutation.case()
         expected[name] = (mutation.before, mutation.after)
-        found[name] = (judged(claim, case).verdict, judged(mutation.claimed(claim), mutation.doctored(case)).verdict)
         whole = judged(claim, case)
+        found[name] = (whole.verdict, judged(mutation.claimed(claim), mutation.doctored(case)).verdict)
         if whole.verdict == "holds" and whole.window is not None:
             window, end = whole.window, case.trajectory["time"].values[-1]
             if window.begin < window.end < window.instants[-1]:
