@@ -141,9 +141,10 @@ class _Newton:
         group = group.reshape(-1)
         self.sign = self.sign[first]
         if self.fixed is not None:
-            self.fixed = np.bincount(group, self.fixed)
+            self.fixed = np.bincount(group, self.fixed).astype(np.float64)
         alive = np.bincount(group, sets.alive) > 0
-        return replace(sets.of(first), alive=alive), np.bincount(group, strength), group
+        total = np.bincount(group, strength).astype(np.float64)
+        return replace(sets.of(first), alive=alive), total, group.astype(np.int64)
 
     def _responses(self, sets: Sets, pulls: Floats) -> Floats:
         """(m, n): of the neurons' directions"""

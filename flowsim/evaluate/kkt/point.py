@@ -175,9 +175,9 @@ class _Parts:
             count += 1
         size = np.sqrt(view.norm[lives] * np.abs(view.output[lives])) if system.trained else np.abs(view.output[lives])
         total = np.sqrt(np.bincount(group, size**2))
-        first = np.unique(group, return_index=True)[1]
+        named = np.unique(group, return_index=True)[1]
         hidden = total if system.trained else np.bincount(group, size * view.norm[lives]) / total
-        whole = Network(hidden[:, None] * unit[first], sign[first] * total)
+        whole = Network(hidden[:, None] * unit[named], sign[named] * total)
         return cls(whole, group, alive, size / total[group])
 
     def whole(self, found: Network, system: System, view: View) -> Network:
