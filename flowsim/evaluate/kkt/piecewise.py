@@ -110,7 +110,7 @@ class _Newton:
             member = group[member]
             planes = self._planes(sets)
             multiplier, beta = self._solved(sets, planes, weight, beta)
-            if not (np.abs(beta).max() > 0 and np.abs(multiplier).max() > 0):
+            if not (beta.max() > 0 and np.abs(multiplier).max() > 0):
                 raise np.linalg.LinAlgError("no neuron or no sample is left")
             pulls = self._pulls(sets, planes, multiplier)
             after = self._changed(sets, planes, pulls, multiplier, beta, ROUNDS - count, one=count > CAREFUL)
