@@ -234,7 +234,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--unset", action="append", metavar="KEY", help="take a key out of the smaller one")
     parser.add_argument("--whole", action="store_true", help="run it at its full size")
     options = parser.parse_args(arguments)
-    set_limit("seconds=inf")  # what takes years is reckoned, too
     if options.check:
         stale = out_of_date()
         print("\n".join(f"{name}: {why}" for name, why in stale.items()), end="\n" * bool(stale))
@@ -259,4 +258,5 @@ def _tell(name: str, asked: Mapping[str, Any] | None) -> int:
 
 
 if __name__ == "__main__":
+    set_limit("seconds=inf")  # what takes years is reckoned, too
     sys.exit(main())

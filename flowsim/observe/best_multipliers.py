@@ -8,9 +8,6 @@ t at the best.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import qr
-from scipy.optimize import lsq_linear
-
 from ..arrays import Floats
 from ..problem import Problem, Reduced
 from ..solve import Snapshot
@@ -32,6 +29,9 @@ def affordable(problem: Problem) -> bool:
 
 def best_residual(reduced: Reduced, snapshot: Snapshot, counts: Floats) -> float:
     """Of a single instant; NaN where a margin is not positive. counts (n',): samples that each reduced one stands for."""
+    from scipy.linalg import qr
+    from scipy.optimize import lsq_linear
+
     theta, gradients, margin = _at_norm_1(reduced, snapshot)
     if not margin.min() > 0:
         return np.nan

@@ -118,8 +118,10 @@ def test_flow_time_is_exact_far_beyond_the_largest_float(scenario_of):
     size = np.exp(run["log_norm"].values[:, 0])
     expected = (size[1:] + np.log1p(-np.exp(size[0] - size[1:]))) / np.log(10)
     # where the loss falls by more than e within a step, time is known less well than the state
-    np.testing.assert_allclose(run["log10_time"][1:], expected, atol=1e-5)
-    np.testing.assert_allclose(run["log10_time"][-1], expected[-1], rtol=1e-8)
+    np.testing.assert_allclose(run["log10_time"][1:-1], expected[:-1], atol=1e-5)
+    np.testing.assert_allclose(run["log10_time"][-2], expected[-2], rtol=1e-8)
+    # the goal is met within the last step, where an interpolant of order 4 leaves some rtol^(4/5) = 4e-7 of the size
+    np.testing.assert_allclose(run["log10_time"][-1], expected[-1], rtol=4e-6)
     assert np.isinf(run["time"][-1])
     np.testing.assert_allclose(run["log10_loss"], -size / np.log(10), rtol=1e-12)
 

@@ -95,4 +95,7 @@ def test_what_ends_an_evaluation_leaves_the_trajectory_and_all_that_was_evaluate
 def test_a_run_that_does_not_reach_its_end_is_not_evaluated(tmp_path):
     tree = flowsim.run(flowsim.loads(NEURONS, overrides={"flow.until.steps": 1}), tmp_path / "a.nc")
     assert tree["numerics"].attrs["exit_code"] == 3
-    assert not set(requested.EVALUATIONS) & set(tree.children)
+    # why there is no limit is said all the same
+    assert set(requested.EVALUATIONS) & set(tree.children) == {"limit"}
+    assert tree["limit"].attrs["found"] == 0
+    assert "step_limit" in tree["limit"].attrs["verdict"]
