@@ -8,6 +8,7 @@ t at the best.
 from __future__ import annotations
 
 import numpy as np
+
 from ..arrays import Floats
 from ..problem import Problem, Reduced
 from ..solve import Snapshot
