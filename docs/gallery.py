@@ -56,7 +56,17 @@ KINDS = ("boundary", "robustness", "class_cosines", "alignment", "loss")
 #: What is drawn in their place of some scenarios, or of those of a folder: the kind and its options.
 SPECIAL: dict[str, tuple[str, dict[str, Any]]] = {
     "allen_zhu_li_2022": ("purity", {}),
+    "frei_vardi_2023/over_clusters": (
+        "scaling",
+        {"of": "frei_vardi_2023.theorem_4_2.strength", "over": "data.positive"},
+    ),
+    "frei_vardi_2023/over_dimension": (
+        "scaling",
+        {"of": "frei_vardi_2023.theorem_4_2.strength", "over": "data.dimension"},
+    ),
     "limits": ("kkt", {}),
+    "min_vidal_2025/census": ("heat", {"of": "final_clusters_owned"}),
+    "min_vidal_2025/census_sizes": ("lines", {"of": "final_clusters_owned", "over": "data.positive"}),
     "min_vidal_2025/fig4": ("alignment", {}),
     "min_vidal_2025/fig5_random_init": ("alignment", {}),
     "min_vidal_2025/fig5_random_init_flow": ("alignment", {}),
@@ -172,6 +182,7 @@ def _bare(axes: Axes, kind: str) -> None:
     """Without the words that a small picture has no room for: its title says what is drawn."""
     if (legend := axes.get_legend()) is not None:
         legend.remove()
+    told = [other.get_ylabel() for other in axes.get_figure().axes]
     for other in axes.get_figure().axes:
         other.set_ylabel("")
         for text in [*other.texts]:
@@ -181,7 +192,9 @@ def _bare(axes: Axes, kind: str) -> None:
         axes.set_xticks(axes.get_xticks()[::every], [name.get_text() for name in names[::every]])
     if len(axes.get_xlabel()) > LONGEST:
         axes.set_xlabel(axes.get_xlabel().partition(",")[0])
-    axes.set_title(axes.get_title() or kind.replace("_", " "), fontsize=7)
+    # of a sweep, the colours of a map or the height of lines say what is drawn, where no option does
+    drawn = told[-1] if kind in ("heat", "lines") and told[-1] else kind.replace("_", " ")
+    axes.set_title(axes.get_title() or drawn, fontsize=7)
 
 
 def _choices(name: str, result: xr.Dataset | xr.DataTree) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -40,7 +40,7 @@ def _rates(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
         str(rate): {
             name.removeprefix("rate_"): str(value) if isinstance(value, str) else finite(float(value))
             for name in columns
-            for value in [dataset[name].values[row].item()]
+            for value in [dataset[name].values.tolist()[row]]
         }
         for row, rate in enumerate(dataset["rate"].values)
     }

@@ -18,10 +18,12 @@ import flowsim
 from flowsim.cli import main
 from flowsim.cli.sparklines import Sheet
 from flowsim.cli.sweep_page import summary, text
+from flowsim.evaluate.rates import FoundRate, layout
 from flowsim.evaluate.scaling import scaling
 from flowsim.present.sweeps import KINDS, numbers, plot, write_report
 from flowsim.present.sweeps.points import points
 from flowsim.present.sweeps.table import table
+from flowsim.results import write
 from flowsim.scenario.toml import inline
 
 NOISE = "data.noise.total"
@@ -247,6 +249,13 @@ def test_a_sweep_in_text_and_for_machines_has_quartiles_of_what_its_points_have(
     assert "points       8 of 10 are done" in page
     assert page.count("non_finite") == 2
     assert f"final_loss                         {np.median(there):.5g} [" in page
+
+
+def test_rates_of_a_file_are_told_as_those_in_memory(tmp_path):
+    dataset = made().assign(layout([FoundRate("a.b", flowsim.Rate("data.noise.total", 2.0), "", None, "too few")]))
+    write(xr.DataTree(dataset), tmp_path / "sweep.nc")
+    with flowsim.open_sweep(tmp_path / "sweep.nc") as read:
+        assert summary(read)["rates"] == summary(dataset)["rates"] != {}
 
 
 def test_medians_over_test_samples_are_among_the_numbers():
