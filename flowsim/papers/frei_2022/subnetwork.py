@@ -131,17 +131,31 @@ def _premises_on_a_good_run(capture: Capture, evidence: Evidence) -> Iterator[Pr
 
 def _of_capture(capture: Capture) -> dict[str, Claim]:
     """All claims about the sets J_mu, for one constant C_0"""
-    suffix, inverse = capture.suffix, (1 - 1 / capture.c0) ** 2 / (4096 * math.exp(2))
+    return _of_lemma_4_9(capture) | _of_lemma_4_10(capture) | _of_conditions(capture)
+
+
+def _alignment(capture: Capture) -> tuple[str]:
+    return (f"neuron_alignment{capture.suffix}",)
+
+
+def _orthogonality(capture: Capture) -> tuple[str]:
+    return (f"almost_orthogonality{capture.suffix}",)
+
+
+def _on_a_good_run(capture: Capture) -> dict[str, Any]:
+    """What claims have in common that speak of a good run."""
     good: Callable[[Evidence], Iterable[Premise]] = partial(_premises_on_a_good_run, capture)
+    return {"premises": good, "constants": capture.constants, "observables": ("cosine",)}
+
+
+def _of_lemma_4_9(capture: Capture) -> dict[str, Claim]:
+    suffix, inverse = capture.suffix, (1 - 1 / capture.c0) ** 2 / (4096 * math.exp(2))
     late: Callable[[Evidence], Iterable[Premise]] = partial(_premises_of_lemma_4_9, capture)
-    alignment, orthogonality = f"neuron_alignment{suffix}", f"almost_orthogonality{suffix}"
     of_4_9: dict[str, Any] = {
         "premises": late,
         "constants": (Constant("C_3", 1 / inverse, "paper"), *capture.constants),
-        "observables": (alignment, orthogonality),
+        "observables": _alignment(capture) + _orthogonality(capture),
     }
-    of_4_10: dict[str, Any] = {"premises": good, "constants": capture.constants, "observables": ("cosine",)}
-    condition = f"condition_4_7{suffix.replace('_', '.', 1)}", f"condition_4_8{suffix.replace('_', '.', 1)}"
     return {
         f"lemma_4_9.clean_points{suffix}": Claim(
             f"{PAPER}, Lemma 4.9",
@@ -168,13 +182,19 @@ def _of_capture(capture: Capture) -> dict[str, Claim]:
             measures="|W(T)|_F",
             **of_4_9,
         ),
+    }
+
+
+def _of_lemma_4_10(capture: Capture) -> dict[str, Claim]:
+    suffix, good = capture.suffix, _on_a_good_run(capture)
+    return {
         f"lemma_4_10.before{suffix}": Claim(
             f"{PAPER}, before Lemma 4.10",
             "at initialization the random features have per-neuron normalized correlations of order O(1/sqrt(d))",
             partial(_before, capture),
             SMALL,
             measures="median cosine of a neuron with the centre it captures, times sqrt(d)",
-            premises=good,
+            premises=good["premises"],
             constants=(Constant("O(1)", SMALL, "chosen"), *capture.constants),
             rates=(Rate("data.dimension", 0.0),),
         ),
@@ -187,7 +207,7 @@ def _of_capture(capture: Capture) -> dict[str, Claim]:
             measures="median of the same cosine after one iteration",
             span=_first_step,
             rates=(Rate("data.dimension", 0.0),),
-            **of_4_10 | {"constants": (Constant("Omega(1)", LARGE, "chosen"), *capture.constants)},
+            **good | {"constants": (Constant("Omega(1)", LARGE, "chosen"), *capture.constants)},
         ),
         f"lemma_4_10.smallest{suffix}": Claim(
             f"{PAPER}, Lemma 4.10",
@@ -197,20 +217,26 @@ def _of_capture(capture: Capture) -> dict[str, Claim]:
             at_least=True,
             measures="smallest of these cosines after one iteration",
             span=_first_step,
-            **of_4_10
+            **good
             | {"constants": (Constant("1/C_2, the most of Lemma 4.4", capture.edge, "fitted"), *capture.constants)},
         ),
         f"lemma_4_10.alignment{suffix}": Claim(
             f"{PAPER}, Lemma 4.10",
             "on a good run Condition 4.7 holds at time t = 1",
-            lambda evidence: float(_after_one_step(evidence, alignment)),
+            lambda evidence: float(_after_one_step(evidence, *_alignment(capture))),
             1.0,
             at_least=True,
             measures="share of right gates after one iteration",
             span=_first_step,
-            **of_4_10 | {"observables": (alignment,)},
+            **good | {"observables": _alignment(capture)},
         ),
-        condition[0]: Claim(
+    }
+
+
+def _of_conditions(capture: Capture) -> dict[str, Claim]:
+    part = capture.suffix.replace("_", ".", 1)
+    return {
+        f"condition_4_7{part}": Claim(
             f"{PAPER}, Condition 4.7, Lemma 4.11",
             "for every time t = 1, ..., 1/(4 step) and all j in J_mu, phi'(<w_j(t), x_k>) is 1 for all k around mu, "
             "0 for all k around -mu",
@@ -219,16 +245,16 @@ def _of_capture(capture: Capture) -> dict[str, Claim]:
             at_least=True,
             measures="smallest share of right gates; of a flow, the share at flow time 1/4",
             span=partial(_until_horizon, 1.0),
-            **of_4_10 | {"observables": (alignment,)},
+            **_on_a_good_run(capture) | {"observables": _alignment(capture)},
         ),
-        condition[1]: Claim(
+        f"condition_4_8{part}": Claim(
             f"{PAPER}, Condition 4.8, Lemma 4.11",
             "for all t <= 1/(4 step), |<w_j(t), mu>| <= 3 step |a_j| for a capturing neuron and mu of the other sign",
             partial(_orthogonal, capture),
             3.0,
             measures="largest |<w_j, mu>| / (step |a_j|)",
             span=partial(_until_horizon, 0.0),
-            **of_4_10 | {"observables": (orthogonality,)},
+            **_on_a_good_run(capture) | {"observables": _orthogonality(capture)},
         ),
     }
 
