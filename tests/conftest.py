@@ -36,8 +36,8 @@ settings.register_profile("flowsim", deadline=None, derandomize=True)
 settings.register_profile("drawn", deadline=None)
 settings.load_profile("flowsim")
 
-#: Seconds of the suite times cores, with code that is compiled already and from an empty cache: measured on two.
-WARM, COLD = 1200, 2500
+#: Seconds of the suite times cores, with code that is compiled already, measured on two; and from an empty cache.
+WARM, COLD = 940, 2000
 #: More mappings of memory than this are too many; after so many tests they are counted.
 MAPPINGS, BETWEEN_LOOKS = 20_000, 50
 _finished = 0
