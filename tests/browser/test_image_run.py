@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.browsing import (
-    COLLISIONS,
-    COVERED,
-    FAINT,
-    IN_ITS_COLOURS,
-    TWO_FRAMES,
-    asked_of_a_network,
-    tab_to,
-    wait_until,
-)
+from support.browsing import COLLISIONS, asked_of_a_network, check_words, tab_to, wait_until
 from support.pictures import write_mnist
 
 import flowsim
@@ -59,10 +50,7 @@ def test_the_page_shows_what_the_layers_have_learned_in_words_too(page):
 def test_words_stand_out_and_do_not_cover_each_other(page, seen_as, width):
     for scheme in ("dark", "light"):
         seen_as(width, scheme)
-        wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
-        page.execute_async_script(TWO_FRAMES)
-        assert page.execute_script(FAINT) == [], scheme
-        assert page.execute_script(COVERED) == [], scheme
+        check_words(page)
         assert page.execute_script(COLLISIONS) == [], scheme
         assert page.execute_script("return document.documentElement.scrollWidth") <= width
         beyond = "return [...document.images].filter((one) => one.getBoundingClientRect().right > arguments[0]).length"

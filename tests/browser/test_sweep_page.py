@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.browsing import (
-    COLLISIONS,
-    COVERED,
-    FAINT,
-    IN_ITS_COLOURS,
-    TWO_FRAMES,
-    asked_of_a_network,
-    tab_to,
-    wait_until,
-)
+from support.browsing import COLLISIONS, TWO_FRAMES, asked_of_a_network, check_words, tab_to, wait_until
 from support.made_sweep import NOISE, WORD, made_sweep
 
 from flowsim.evaluate.scaling import scaling
@@ -159,10 +150,7 @@ def test_names_of_parts_do_not_cover_each_other(page, seen_as, width):
     page.execute_script(CHOOSE, "clock", "progress")
     for scheme in ("dark", "light"):
         seen_as(width, scheme)
-        wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
-        page.execute_async_script(TWO_FRAMES)
-        assert page.execute_script(FAINT) == [], scheme
-        assert page.execute_script(COVERED) == [], scheme
+        check_words(page)
         assert page.execute_script(COLLISIONS) == [], scheme
 
 
@@ -202,10 +190,7 @@ def test_points_are_chosen_by_keys_alone(page):
 def test_words_stand_out_and_do_not_cover_each_other(page, seen_as, width):
     for scheme in ("dark", "light"):
         seen_as(width, scheme)
-        wait_until(page, lambda it: it.execute_script(IN_ITS_COLOURS))
-        page.execute_async_script(TWO_FRAMES)
-        assert page.execute_script(FAINT) == [], scheme
-        assert page.execute_script(COVERED) == [], scheme
+        check_words(page)
         for over in ("0", "1", "2"):
             page.execute_script(CHOOSE, "over", over)
             page.execute_async_script(TWO_FRAMES)

@@ -126,6 +126,14 @@ return found;
 TWO_FRAMES = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
 
 
+def check_words(browser: Any) -> None:
+    """That once all is drawn in the colours of the scheme, words stand out, and nothing covers them."""
+    wait_until(browser, lambda it: it.execute_script(IN_ITS_COLOURS))
+    browser.execute_async_script(TWO_FRAMES)
+    assert browser.execute_script(FAINT) == []
+    assert browser.execute_script(COVERED) == []
+
+
 def asked_of_a_network(browser: Any) -> list[str]:
     """The addresses that the browser has asked for since its log was last read, files and what pages bring along left out;
     there has to be some address."""
