@@ -14,6 +14,9 @@ from .claim import Claim, Premise, Window, number, selected
 from .evidence import Evidence, NotApplicable, NotCovered
 from .verdicts import CONSTANT, FAILS, HOLDS, NOT_APPLICABLE, NOT_COVERED, OUTSIDE, PREMISE, VACUOUS, VERDICTS
 
+#: Note of what neither confirms nor refutes, as 0/0 and inf - inf do not.
+NO_NUMBER = "what was measured, or its bound, is no number"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -44,6 +47,7 @@ def judged(claim: Claim, evidence: Evidence) -> Finding:
     A run that the statement is not about is not_applicable. Where a premise is not met the verdict is outside, whatever was
     measured: the paper says nothing there. A bound that cannot be broken is vacuous. Where the span is not covered the
     verdict is not_covered; but what is past its bound on a part of an interval fails, as more of it cannot mend that.
+    What is no number is past no bound: it is not_covered.
     """
     found = Finding(claim, NOT_APPLICABLE)
     try:
@@ -59,9 +63,10 @@ def judged(claim: Claim, evidence: Evidence) -> Finding:
         return replace(found, verdict=VACUOUS, note=f"{claim.prediction(trivial)} holds of everything")
     keeps = claim.kept_by(found.measured, found.bound)
     window = found.window
-    missing = found.note or (window.missing if window else "")
+    numbers = not (math.isnan(found.measured) or math.isnan(found.bound))
+    missing = found.note or (window.missing if window else "") or ("" if numbers else NO_NUMBER)
     seen = window is not None and window.begin < window.end and len(window.inside) > 0
-    refuted = seen and not keeps and not math.isnan(found.measured)
+    refuted = seen and not keeps and numbers
     if missing and not refuted:
         return replace(found, verdict=NOT_COVERED, note=missing)
     return replace(found, verdict=HOLDS if keeps else FAILS)

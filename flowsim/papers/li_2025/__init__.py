@@ -7,7 +7,7 @@ its class's centres; trained on the cluster, every neuron becomes one centre.
 from __future__ import annotations
 
 from ...evaluate.claim import register_all
-from . import averaging, decoupling, draws, dynamics, networks
+from . import averaging, decoupling, draws, dynamics, induction, networks
 from .ideal import (
     averaging_attack,
     averaging_outputs,
@@ -17,7 +17,14 @@ from .ideal import (
     feature_decoupling,
 )
 
-CLAIMS = {**averaging.CLAIMS, **decoupling.CLAIMS, **networks.CLAIMS, **draws.CLAIMS, **dynamics.CLAIMS}
+CLAIMS = {
+    **averaging.CLAIMS,
+    **decoupling.CLAIMS,
+    **networks.CLAIMS,
+    **draws.CLAIMS,
+    **dynamics.CLAIMS,
+    **induction.CLAIMS,
+}
 register_all("li_2025", CLAIMS)
 
 __all__ = [

@@ -181,18 +181,18 @@ CLAIMS = {
         bound=EVEN,
         constants=(SIZES, LOGS, Constant("o(1) of a ratio", EVEN, "chosen")),
     ),
-    "lemma_b_7.other_coefficients": replace(
+    "section_5_3.other_coefficients": replace(
         _THEOREM,
-        where=f"{PAPER}, Section 5.3 Step 2, Lemma B.7 (8)",
+        where=f"{PAPER}, Section 5.3 Step 2",
         statement="lambda_srj keeps o(1) for j in J_-s",
         measures="largest |lambda| of a neuron and a cluster of the other class",
         measure=_other_coefficients,
         bound=EVEN,
         constants=(SIZES, LOGS, Constant("o(1) of a coefficient", EVEN, "chosen")),
     ),
-    "lemma_b_7.relative_other_coefficients": replace(
+    "section_5_3.relative_other_coefficients": replace(
         _THEOREM,
-        where=f"{PAPER}, Section 5.3 Step 2, Lemma B.7 (8)",
+        where=f"{PAPER}, Section 5.3 Step 2",
         statement="lambda_srj keeps o(1) for j in J_-s; here relative to those in J_s, so weaker than printed",
         measures="largest |lambda| of a neuron and a cluster of the other class, relative to the mean within the class",
         measure=_relative_other_coefficients,

@@ -1,5 +1,5 @@
 """Claims of Li et al. 2025 about the way: how neurons decompose, how coefficients are updated and grow, how even margins
-are, and which neurons are active (Lemmas 5.1 to 5.5, B.6, B.7, B.23, C.5 to C.9, C.23)."""
+are, and which neurons are active (Lemmas 5.1 to 5.5, B.4 to B.6, B.23, C.5 to C.9, C.23)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ...arrays import Floats
 from ...evaluate.claim import Claim, Constant
 from ...evaluate.evidence import Evidence, NotApplicable, NotCovered
 from ...observe import Instant
+from ...observe.decomposition import PIVOT_RATIO
 from ...observe.kinds.coefficients import cluster_coefficients, noise_coefficients
 from ...problem import Problem
 from .setting import (
@@ -37,7 +39,7 @@ REASSEMBLED, UPDATED, SIGN = 1e-8, 1e-6, 1e-9
 GAP, SLOPE = 1.0, 0.1
 
 
-def _decomposed(evidence: Evidence) -> list[Instant]:
+def decomposed(evidence: Evidence) -> list[Instant]:
     """The kept weights, where they decompose."""
     if evidence.setting.decomposition is None:
         raise NotApplicable("the weights do not determine the coefficients: it needs linearly independent samples")
@@ -52,7 +54,7 @@ def _reassembled(checked: Checked, evidence: Evidence) -> float:
     square = (part**2).sum(axis=1, keepdims=True)
     part = np.divide(part, square, out=np.zeros_like(part), where=square > 0)
     worst = 0.0
-    for instant in _decomposed(evidence):
+    for instant in decomposed(evidence):
         sigma = noise_coefficients(instant)[:, setting.reduced.representative]
         found = problem.hidden + cluster_coefficients(instant) @ dual(problem) + sigma @ part
         size = np.exp(instant.snapshot.log_norm)
@@ -61,10 +63,36 @@ def _reassembled(checked: Checked, evidence: Evidence) -> float:
     return worst
 
 
+def _unbalanced(checked: Checked, evidence: Evidence) -> float:
+    """Largest |lambda_j/|mu_j|^2 - sum over I_j of sigma_i/|xi_i|^2| over the kept weights after time 0, relative to the
+    largest of the first. The coefficients are those of the centres and the noise as independent vectors, so that nothing
+    is taken for granted of how neurons move."""
+    problem, setting, weights = checked(evidence), evidence.setting, evidence.weights
+    part, clusters = noise(problem), len(problem.centers)
+    square = (part**2).sum(axis=1)
+    if not square.all():
+        raise NotApplicable("it speaks of noise, and a sample has none")
+    if clusters + len(part) > problem.inputs.shape[1]:
+        raise NotApplicable("more centres and samples than dimensions: the weights do not determine the coefficients")
+    later = [weights[index] for index in np.flatnonzero(weights.time > 0)]
+    if not later:
+        raise NotCovered("no weights were kept after time 0 (see observe.snapshots)")
+    hidden = [np.exp(one.log_norm)[:, None] * setting.reduced.lift(one.direction)[0] for one in later]
+    basis, triangle = np.linalg.qr(np.vstack([dual(problem), part / square[:, None]]).T)
+    pivots = np.abs(np.diag(triangle))
+    if pivots.min() <= PIVOT_RATIO * pivots.max():
+        raise NotApplicable("centres and noise are dependent: the weights do not determine the coefficients")
+    found = solve_triangular(triangle, basis.T @ (np.concatenate(hidden) - np.tile(problem.hidden, (len(later), 1))).T)
+    left = found[:clusters] / (problem.centers**2).sum(axis=1)[:, None]
+    member = problem.sample_cluster == np.arange(clusters)[:, None]
+    apart = np.abs(left - member @ (found[clusters:] / square[:, None]))
+    return float(apart.max() / np.abs(left).max())
+
+
 def _signs(checked: Checked, evidence: Evidence) -> float:
     """Smallest share, over the kept weights after time 0, of the coefficients of centres and of noise that are, to
     rounding, not below 0 where the neuron is there for the cluster, and not above 0 elsewhere"""
-    own, later = own_clusters(checked(evidence)), _moved(evidence)
+    own, later = own_clusters(checked(evidence)), moved(evidence)
     cluster = np.argmax(evidence.setting.cluster_counts > 0, axis=0)
     shares = []
     for instant in later:
@@ -74,9 +102,9 @@ def _signs(checked: Checked, evidence: Evidence) -> float:
     return min(shares)
 
 
-def _moved(evidence: Evidence) -> list[Instant]:
+def moved(evidence: Evidence) -> list[Instant]:
     """The kept weights after time 0, where all coefficients are 0; there must be some"""
-    later = [instant for instant in _decomposed(evidence) if instant.time > 0]
+    later = [instant for instant in decomposed(evidence) if instant.time > 0]
     if not later:
         raise NotCovered("no weights were kept after time 0 (see observe.snapshots)")
     return later
@@ -85,7 +113,7 @@ def _moved(evidence: Evidence) -> list[Instant]:
 def _updates(checked: Checked, evidence: Evidence) -> float:
     """Largest error of the updates over pairs of kept weights an iteration apart, relative to the largest update of either
     kind of coefficients"""
-    problem, instants = checked(evidence), _decomposed(evidence)
+    problem, instants = checked(evidence), decomposed(evidence)
     step, times, reduced = evidence.step, evidence.weights.time, evidence.setting.reduced
     decomposition = evidence.setting.decomposition
     if step is None:
@@ -98,10 +126,10 @@ def _updates(checked: Checked, evidence: Evidence) -> float:
         before, after = instants[index], instants[index + 1]
         active = before.snapshot.direction @ reduced.inputs.T >= 0
         slope = before.derivative[problem.neuron_output] if problem.loss.classes else before.derivative
-        moved = -step * problem.output[:, None] * active * reduced.sample_weight * slope
+        pull = -step * problem.output[:, None] * active * reduced.sample_weight * slope
         for now, then, expected in (
-            (noise_coefficients(after), noise_coefficients(before), moved * decomposition.noise),
-            (cluster_coefficients(after), cluster_coefficients(before), moved @ decomposition.cluster.T),
+            (noise_coefficients(after), noise_coefficients(before), pull * decomposition.noise),
+            (cluster_coefficients(after), cluster_coefficients(before), pull @ decomposition.cluster.T),
         ):
             worst = max(worst, float(np.abs(now - then - expected).max() / np.abs(expected).max()))
     return worst
@@ -157,30 +185,6 @@ def _most_grown(checked: Checked, evidence: Evidence) -> float:
     """Largest lambda / (4 ln(t + 1))"""
     times, found = _own(checked, evidence, 0.0)
     return float((found.max(axis=1) / (4 * np.log1p(times / Regime.of(evidence).step))).max())
-
-
-def _noise_grown(evidence: Evidence) -> tuple[Floats, Floats]:
-    """(eta t (T,), sigma_{y_i,r,i} n/k (T, p)) of all samples and the neurons of their class, after time 0"""
-    problem, later = binary(evidence), _moved(evidence)
-    targets, regime = evidence.setting.reduced.targets, Regime.of(evidence)
-    own = problem.weights.output_sign[:, None] == targets
-    sigma = np.array([noise_coefficients(one)[own] for one in later])
-    return np.array([float(one.time) for one in later]), sigma * regime.samples / regime.clusters
-
-
-def _least_noise(evidence: Evidence) -> float:
-    """Smallest sigma / (k/(2 n) ln(eta t)) at eta t > 1"""
-    times, sigma = _noise_grown(evidence)
-    there = times > 1
-    if not there.any():
-        raise NotCovered("no weights were kept after time 1 (see observe.snapshots)")
-    return float((sigma[there].min(axis=1) / (np.log(times[there]) / 2)).min())
-
-
-def _most_noise(evidence: Evidence) -> float:
-    """Largest sigma / (2 k/n ln(t + 1))"""
-    times, sigma = _noise_grown(evidence)
-    return float((sigma.max(axis=1) / (2 * np.log1p(times / Regime.of(evidence).step))).max())
 
 
 def _line(checked: Checked, evidence: Evidence) -> tuple[float, float]:
@@ -244,6 +248,18 @@ def _decomposition(checked: Checked, lemma: str) -> Claim:
     )
 
 
+def _balance(checked: Checked, lemma: str) -> Claim:
+    return Claim(
+        f"{PAPER}, Corollary {lemma}",
+        "lambda_j/|mu_j|^2 = sum over I_j of sigma_i/|xi_i|^2, for every neuron and cluster",
+        lambda evidence: _unbalanced(checked, evidence),
+        REASSEMBLED,
+        measures="largest difference of the two sides over the kept weights after time 0, relative to the largest value; "
+        "lambda and sigma are coefficients of the weights in centres and noise, which are independent",
+        constants=(Constant("rounding", REASSEMBLED, "chosen"),),
+    )
+
+
 def _sign(checked: Checked, lemma: str) -> Claim:
     return Claim(
         f"{PAPER}, Corollary {lemma}",
@@ -286,6 +302,7 @@ def _active(checked: Checked, lemma: str, whose: str) -> Claim:
 
 CLAIMS = {
     "lemma_5_1": _decomposition(binary, "5.1"),
+    "corollary_b_4": _balance(binary, "B.4"),
     "lemma_5_2.signs": _sign(binary, "B.5"),
     "lemma_5_2.updates": _update(binary, "Lemma 5.2, equations (2) and (3)"),
     "lemma_5_3.margin_gap": Claim(
@@ -320,30 +337,10 @@ CLAIMS = {
         observables=("margin",),
         measures="smallest ln of the ratio less gap/2, over all pairs at all kept instants; the upper bound is always so",
     ),
-    "lemma_b_7.noise_lower": Claim(
-        f"{PAPER}, Lemma B.7 (1)",
-        "k/(2 n) ln(eta t) <= sigma_{y_i,r,i} <= 2 k/n ln(t + 1)",
-        _least_noise,
-        1.0,
-        at_least=True,
-        measures="smallest sigma over its lower bound, at the kept weights with eta t > 1",
-        premises=training,
-        constants=(SIZES, LOGS, Constant("1/2", 0.5, "paper")),
-        span=late,
-    ),
-    "lemma_b_7.noise_upper": Claim(
-        f"{PAPER}, Lemma B.7 (1)",
-        "k/(2 n) ln(eta t) <= sigma_{y_i,r,i} <= 2 k/n ln(t + 1)",
-        _most_noise,
-        1.0,
-        measures="largest sigma over its upper bound, at the kept weights",
-        premises=training,
-        constants=(SIZES, LOGS, Constant("2", 2.0, "paper")),
-        span=late,
-    ),
     **{f"lemma_b_23.{name}": claim for name, claim in _growth(binary, "B.23", "lambda_srj").items()},
     "lemma_c_5": _active(multi_class, "C.5, Lemma C.10 (7)", "its cluster's output"),
     "lemma_c_6": _decomposition(multi_class, "C.6"),
+    "corollary_c_7": _balance(multi_class, "C.7"),
     "corollary_c_8": _update(multi_class, "Corollary C.8"),
     "corollary_c_9": _sign(multi_class, "C.9"),
     **{f"lemma_c_23.{name}": claim for name, claim in _growth(multi_class, "C.23", "lambda_jrj").items()},

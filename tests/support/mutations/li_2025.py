@@ -259,6 +259,21 @@ def far_inside(evidence: Evidence) -> Floats:
     return np.asarray(test.inputs + 5 * np.sqrt(problem.inputs.shape[1]) * label[:, None] * along)
 
 
+def _of_induction(of: Callable[[], Evidence]) -> dict[str, Mutation]:
+    """Lemmas B.7 and C.10"""
+    return {
+        "noise_lower": Mutation(of, larger(-4.0)),
+        "noise_upper": Mutation(of, larger(3.0)),
+        "sums_within": Mutation(of, larger(9.0)),
+        "sums": Mutation(of, larger(9.0)),
+        "gap": Mutation(of, larger(6.0)),
+        "ratio_within": Mutation(of, larger(2.5)),
+        "ratio": Mutation(of, larger(3.0)),
+        "other_clusters": Mutation(of, larger(3.0)),
+        "other_noise": Mutation(of, larger(7.0)),
+    }
+
+
 CHANGED_END = ending_with(crooked)
 MUTATIONS = {
     "theorem_4_5.clean_accuracy": Mutation(binary, swapped),
@@ -268,8 +283,8 @@ MUTATIONS = {
     "theorem_4_5.bias": Mutation(binary, biased),
     "theorem_4_5.not_robust": Mutation(binary, swapped),
     "theorem_4_5.equal_coefficients": Mutation(binary, tripled),
-    "lemma_b_7.other_coefficients": Mutation(binary, combined(5.0, 0.0), "fails", "holds"),
-    "lemma_b_7.relative_other_coefficients": Mutation(binary, combined(5.0, -2.0)),
+    "section_5_3.other_coefficients": Mutation(binary, combined(5.0, 0.0), "fails", "holds"),
+    "section_5_3.relative_other_coefficients": Mutation(binary, combined(5.0, -2.0)),
     "theorem_4_6.distance": Mutation(binary, tripled),
     "theorem_4_6.relative_distance": Mutation(binary, tripled),
     "theorem_4_7.clean_accuracy": Mutation(several, swapped),
@@ -303,13 +318,15 @@ MUTATIONS = {
     "lemma_5_3.loss_derivative_ratio": Mutation(binary, saying(loss_derivative_ratio=1.5), "fails", "holds"),
     "lemma_5_5": Mutation(binary, saying(activation_region=0.5)),
     "lemma_b_6": Mutation(binary, saying(margin=np.abs), "fails", "holds"),
-    "lemma_b_7.noise_lower": Mutation(binary, larger(-4.0)),
-    "lemma_b_7.noise_upper": Mutation(binary, larger(3.0)),
+    "corollary_b_4": Mutation(binary, CHANGED_END),
+    **{f"lemma_b_7.{name}": mutation for name, mutation in _of_induction(binary).items()},
     "lemma_b_23.lower": Mutation(binary, larger(-4.0)),
     "lemma_b_23.upper": Mutation(binary, larger(3.0)),
     "lemma_b_23.slope": Mutation(binary, larger(0.5)),
     "lemma_c_5": Mutation(several, saying(activation_region=0.5)),
     "lemma_c_6": Mutation(several, CHANGED_END),
+    "corollary_c_7": Mutation(several, CHANGED_END),
+    **{f"lemma_c_10.{name}": mutation for name, mutation in _of_induction(several).items()},
     "corollary_c_8": Mutation(iterated_several, twice_as_long),
     "corollary_c_9": Mutation(several, combined(5.0, 2.0)),
     "lemma_c_23.lower": Mutation(several, larger(-4.0)),

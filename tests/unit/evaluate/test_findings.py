@@ -45,11 +45,12 @@ def not_kept(evidence):
         (2.1, 2.0, False, "fails", "at most 2"),
         (2.0, 2.0, True, "holds", "at least 2"),
         (1.9, 2.0, True, "fails", "at least 2"),
-        (np.nan, 2.0, False, "fails", "at most 2"),
-        (np.nan, 2.0, True, "fails", "at least 2"),
+        (np.nan, 2.0, False, "not_covered", "at most 2"),
+        (np.nan, 2.0, True, "not_covered", "at least 2"),
+        (1.0, np.nan, False, "not_covered", ""),
     ],
 )
-def test_a_prediction_holds_up_to_and_at_its_bound_and_never_for_what_is_no_number(
+def test_a_prediction_holds_up_to_and_at_its_bound_and_what_is_no_number_says_nothing(
     measured, bound, at_least, found, prediction
 ):
     finding = judged(claim(measure=lambda evidence: measured, bound=bound, at_least=at_least), None)

@@ -105,7 +105,7 @@ def test_at_a_smaller_size_a_flow_does_what_the_paper_says_outside_of_its_assump
     claims = run["claims"].to_dataset()
     found = {name.removeprefix("li_2025."): row for name, row in group(claims).items()}
     several = {
-        name for name in CLAIMS if name.startswith(("li_2025.theorem_4_7.", "li_2025.lemma_c", "li_2025.corollary"))
+        name for name in CLAIMS if name.startswith(("li_2025.theorem_4_7.", "li_2025.lemma_c", "li_2025.corollary_c"))
     }
     silent = several | {"li_2025.lemma_5_2.updates"}
     assert {f"li_2025.{name}" for name in found} == {name for name in CLAIMS if name.startswith("li_2025.")} - silent
@@ -121,6 +121,41 @@ def test_at_a_smaller_size_a_flow_does_what_the_paper_says_outside_of_its_assump
     )
     assert {found[f"theorem_d_{part}"][0] for part in (1, 3)} == {"holds"}
     assert found["lemma_5_1"][0] == found["lemma_5_2.signs"][0] == "holds"
+
+
+def test_the_induction_of_lemma_b_7_is_that_of_the_updates_by_hand():
+    """Coefficients are added up by equations (2) and (3) along descent by hand, and epsilon is written out."""
+    descent = {"method": "gradient_descent", "step": 0.02, "iterations": 3}
+    kept = {"observe.times": 4, "observe.snapshots": "all"}
+    scenario = flowsim.loads(SMALLER).replace({"flow": descent, "data.samples": 40, **kept})
+    found = group(flowsim.run(scenario)["claims"].to_dataset())
+    problem = flowsim.build(scenario)
+    x, y, sign = problem.inputs, problem.targets, np.sign(problem.output)
+    w, b, own = problem.hidden.copy(), problem.hidden_bias.copy(), sign[:, None] == y
+    noise = ((x - problem.centers[problem.sample_cluster]) ** 2).sum(axis=1)
+    member = problem.sample_cluster[:, None] == np.arange(4)
+    pulled, worst = np.zeros((8, 40)), dict.fromkeys(("sums", "sums_within", "gap", "ratio", "other_clusters"), 0.0)
+    for _ in range(3):
+        active = w @ x.T + b[:, None] >= 0
+        output = sign @ (active * (w @ x.T + b[:, None])) / 4
+        pull = 0.02 / (4 * 40) * active * (y / (1 + np.exp(y * output))) * sign[:, None]
+        w, b, pulled = w + pull @ x, b + pull.sum(axis=1), pulled + pull
+        lambdas = 700 * pulled @ member
+        sums = (own * (lambdas[:, problem.sample_cluster] + pulled * noise)).sum(axis=0) / 4
+        margin = y * (sign @ np.maximum(w @ x.T + b[:, None], 0)) / 4
+        slopes = 1 / (1 + np.exp(margin))
+        now = {
+            "sums": np.ptp(sums),
+            "sums_within": max(np.ptp(sums[rows]) for rows in member.T),
+            "gap": np.ptp(margin),
+            "ratio": slopes.max() / slopes.min() - 1,
+            "other_clusters": np.abs(lambdas[sign[:, None] != problem.cluster_label]).max(),
+        }
+        worst = {name: max(value, worst[name]) for name, value in now.items()}
+    correlation, ratio = 4 * 700**0.5 * np.log(700), 40 / 4
+    epsilon = max(2 * np.log(ratio) / (ratio**0.5 - np.log(ratio)), 16 * correlation / 700, 16 / 40)
+    for name, value in worst.items():
+        assert found[f"li_2025.lemma_b_7.{name}"][1] == pytest.approx(value / epsilon, rel=1e-8), name
 
 
 def test_what_is_measured_is_what_one_computes_from_the_weights(run):
