@@ -28,6 +28,7 @@ from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.solve.schedule import LOG_SPAN
+from flowsim.solve.shares import BUDGET
 
 Spec = Mapping[str, Any]
 #: The packages whose words introduce the sections that are one of several kinds.
@@ -74,6 +75,7 @@ def constants() -> dict[str, str]:
         "aligned": f"{ALIGNED:g}",
         "amplified": f"{AMPLIFIED:g}",
         "averaged": f"{AVERAGED:g}",
+        "block_budget": f"{BUDGET / 2**20:g} MiB",
         "converged": f"{CONVERGED:g}",
         "dense_hessian": str(DENSE),
         "grown": f"{GROWN:g}",

@@ -25,6 +25,7 @@ ORDER = [
     "machine",
     "gate",
     "threads",
+    "processes",
     "markup",
     "kinds",
     "scenario",
@@ -112,9 +113,10 @@ def test_an_import_that_goes_up_is_seen_however_it_is_written(tmp_path):
     ]
 
 
-#: Where JAX may be imported: the engines, networks and formulas of kinds for these, and derivatives of networks, for the
-#: observables that need them.
+#: Where JAX may be imported: where it brings processes together, the engines, networks and formulas of kinds for these, and
+#: derivatives of networks, for the observables that need them.
 MAY_IMPORT_JAX = (
+    PACKAGE / "processes.py",
     PACKAGE / "solve" / "diffrax",
     PACKAGE / "solve" / "optax",
     PACKAGE / "solve" / "function.py",
@@ -125,7 +127,7 @@ MAY_IMPORT_JAX = (
 )
 
 
-def test_jax_is_imported_by_its_engine_and_for_trees_and_derivatives_of_networks_only():
+def test_jax_is_imported_by_its_engine_for_trees_for_derivatives_and_for_processes_only():
     for file in PACKAGE.rglob("*.py"):
         if not any(file.is_relative_to(place) for place in MAY_IMPORT_JAX):
             used = {name.split(".")[0] for _, name in imports(file, PACKAGE)}

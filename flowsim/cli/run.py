@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..processes import Lost, first, join, leave, together
 from ..signals import endings
 from .common import add_json, add_scenario, add_volume, print_json, read_scenario
 from .terminal import say
@@ -28,18 +29,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="wall time between two checkpoints (default: as often as costs no more than 2 %% of the time)",
     )
+    parser.add_argument(
+        "--distributed",
+        action="store_true",
+        help="this is one of several processes that run the scenario together, each with a share of the samples; "
+        "flow.devices says with how many devices. The first of them writes and speaks",
+    )
     add_volume(parser)
     add_json(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
-    with endings():
-        return _execute(options)
+    try:
+        with endings():
+            return _execute(options)
+    except Lost as error:
+        say(str(error))
+        leave(error.exit_code)
 
 
 def _execute(options: argparse.Namespace) -> int:
-    scenario = read_scenario(options)
-    if options.verbose:
+    if options.distributed:
+        join()
+    quiet = options.quiet or not first()
+    with together("read its scenario"):
+        scenario = read_scenario(options)
+    if options.verbose and not quiet:
         from .check import described
 
         say("\n".join(described(scenario)[1]))
@@ -52,7 +67,7 @@ def _execute(options: argparse.Namespace) -> int:
     from .page import summary, text
     from .sparklines import Sheet
 
-    with ProgressBar(scenario, options.quiet) as bar:
+    with ProgressBar(scenario, quiet) as bar:
         tree = run(
             scenario,
             output,
@@ -62,11 +77,11 @@ def _execute(options: argparse.Namespace) -> int:
             progress=bar.listener,
             warn=bar.say,
         )
-    if options.json:
+    if options.json and first():
         print_json({"output": output, **summary(tree)})
-    elif not options.quiet:
+    elif not quiet:
         say(text(tree, Sheet.of(sys.stderr)))
-    if not options.quiet:
+    if not quiet:
         say(output)
     return int(tree["numerics"].attrs["exit_code"])
 

@@ -56,6 +56,15 @@ class Reduced:
         return len(self.representative) - len(self.targets)
 
     @property
+    def digest(self) -> bytes:
+        """What tells another problem, or the same one rounded otherwise, apart from this one."""
+        found = blake2b(digest_size=8)
+        inputs = (self.stored[rows] for rows in parts(self.stored))
+        for array in (self.direction, self.targets, self.sample_weight, *inputs):
+            found.update(np.ascontiguousarray(array).data)
+        return found.digest()
+
+    @property
     def operations(self) -> int:
         """Floating-point operations of the matrix products of a field evaluation."""
         samples, coordinates = self.stored.shape

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from ..arrays import Booleans
+from ..processes import agreed, alone, in_any
 from ..scenario import Scenario
 from ..solve import Passed, Report
 from ..solve.advance import Course
@@ -71,7 +74,8 @@ def drive(
     course, rest = run.course, run.rest
     at_once, begun = recording.room if rest is None else 1, course.report.tried
     while True:
-        met, passed = "", course.go_on(_attempts(course, scenario), at_once, stopped)
+        ended = stopped if alone() else np.array([in_any(bool(stopped[0]))])
+        met, passed = "", course.go_on(_attempts(course, scenario), at_once, ended)
         if passed is not None:
             met = recording.keep(passed)
             if rest is not None:
@@ -84,8 +88,8 @@ def drive(
             continue
         progress(course.report)
         # the budget of wall time ends no run before its first step
-        seconds = run.clock.seconds if course.report.tried > begun or stopped[0] else 0.0
-        status = judge(scenario, _as_kept(scenario, run, recording, met), seconds, bool(stopped[0]))
+        (seconds,) = agreed(run.clock.seconds if course.report.tried > begun or ended[0] else 0.0)
+        status = judge(scenario, _as_kept(scenario, run, recording, met), seconds, bool(ended[0]))
         if status is not None:
             break
         checkpoint()

@@ -12,6 +12,7 @@ import xarray as xr
 
 from ..errors import UsageError
 from ..evaluate import phases
+from ..processes import alike, first, surviving, together
 from ..results import attributes, check_installed, claimed, layout, placed, status_attributes
 from ..scenario import Scenario
 from ..signals import Ending, endings
@@ -44,21 +45,29 @@ def simulate(
         raise UsageError(f"checkpoint_every is {checkpoint_every}; it is a number of seconds, 0 or more")
     with ExitStack() as inside:
         ending = inside.enter_context(endings())
-        place = None if output is None else placed(output)
-        if place is not None:
-            if isinstance(place, Path):
-                check_installed(place)
-            inside.enter_context(claimed(place, overwrite or resume))
-        tell = progress or None
-        if progress is True or (progress is None and in_notebook()):
-            tell = inside.enter_context(ProgressBar(asked)).listener
-        assert not isinstance(tell, bool), "a bar is told"
-        prepared = Prepared(asked)
-        if place is not None:
-            folder = place.absolute().parent if isinstance(place, Path) else Path(gettempdir())
-            check_disk(prepared.selection.bytes, folder, "this run", "keep fewer observe.times")
-        left = place if resume else None
+        with together("begin"):
+            left = placed(output) if output is not None and resume else None
+            place = placed(output) if output is not None and first() else None
+            if place is not None:
+                if isinstance(place, Path):
+                    check_installed(place)
+                inside.enter_context(claimed(place, overwrite or resume))
+            tell = progress or None if first() else None
+            if first() and (progress is True or (progress is None and in_notebook())):
+                tell = inside.enter_context(ProgressBar(asked)).listener
+            assert not isinstance(tell, bool), "a bar is told"
+            prepared = Prepared(asked)
+            if place is not None:
+                folder = place.absolute().parent if isinstance(place, Path) else Path(gettempdir())
+                check_disk(prepared.selection.bytes, folder, "this run", "keep fewer observe.times")
+        alike("problem", prepared.reduced.digest)
+        warn = warn if first() else _silent
+        inside.enter_context(surviving())
         return _run(prepared, left, Output(place, checkpoint_every, warn), tell, warn, ending)
+
+
+def _silent(message: str) -> None:
+    """What the first of several processes says is said."""
 
 
 def _run(

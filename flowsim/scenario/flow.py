@@ -26,6 +26,8 @@ OF_THE_FLOW = {
     "coordinates": "auto",
     "clock": "auto",
     "rtol": None,
+    "devices": 1,
+    "block": "auto",
 }
 #: The keys that belong to optimisers.
 OF_OPTIMIZERS = ("momentum", "nesterov", "weight_decay", "label_noise", "schedule", "betas", "epsilon")
@@ -188,6 +190,16 @@ class Flow(Section):
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"
     )
+    devices: Count | Literal["all"] = Field(
+        1,
+        description='how many devices of JAX share the samples, on the engine diffrax; "all": those that there are, of all '
+        "processes that run it together",
+    )
+    block: Count | Literal["auto"] = Field(
+        "auto",
+        description="how many samples a device looks at at once, on the engine diffrax, at most: what it makes of them "
+        'takes memory; "auto": as many as take 256 MiB',
+    )
     rates: dict[str, NonNegative] | None = Field(
         None,
         description="name of a trained array -> its learning rate, which multiplies its velocity or its steps: 0 freezes "
@@ -299,6 +311,11 @@ class Flow(Section):
         if self.step is None or self.until.time is None:
             return None
         return round(self.until.time / self.step)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The keys that share samples among devices or part them in blocks, as far as they are asked for."""
+        return tuple(key for key in ("devices", "block") if getattr(self, key) != OF_THE_FLOW[key])
 
     @property
     def descends(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Booleans, Floats
+from ..processes import agreed
 from .ending import end_within
 from .integrator import Dense, Flying, Inside, Integrator, Passed, Report
 from .schedule import Schedule
@@ -70,7 +71,8 @@ class Course:
             passed = passed[:kept] if kept else None
         if tried := self.report.tried - before.tried:
             seconds = max(time.monotonic() - begun, 1e-6)
-            self.attempts = max(1, min(int(tried * CHUNK_SECONDS / seconds), MOST_ATTEMPTS))
+            (most_of_chunk,) = agreed(max(1, min(int(tried * CHUNK_SECONDS / seconds), MOST_ATTEMPTS)))
+            self.attempts = int(most_of_chunk)
         if ahead:
             schedule.index += 0 if passed is None else len(passed)
             return passed

@@ -13,6 +13,7 @@ from ..kinds.stop import STOPS, Watched
 from ..problem import Problem, Reduced
 from ..scenario import Scenario
 from ..scenario.flow import Stage
+from .shares import UNSHARED, Shares, check_processes, shares
 from .targets import target_cluster
 
 #: engine -> its solvers
@@ -48,7 +49,7 @@ class Plan:
     follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
     GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
     time and iterations at which the flow begins, where others came before it. by_optax: whether descent is by optax's
-    iterations, rather than compiled ones."""
+    iterations, rather than compiled ones. shares: of the samples, on the engine diffrax."""
 
     engine: str
     solver: str
@@ -61,6 +62,7 @@ class Plan:
     origin: float = 0.0
     iterations: int = 0
     by_optax: bool = False
+    shares: Shares = UNSHARED
 
     def __repr__(self) -> str:
         told = (*self.reasons, *(f"warning: {warning}" for warning in self.warnings))
@@ -71,6 +73,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     """Resolve engine, solver and coordinates. Raises ScenarioError where what was asked for cannot work."""
     flow, problem = scenario.flow, reduced.problem
     _check_arrays(scenario, problem)
+    check_processes(scenario)
     if flow.descends:
         return _descent(scenario, reduced)
     coordinates, why_coordinates = _coordinates(problem, flow.rates)
@@ -84,6 +87,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     if flow.solver != "auto":
         solver, why_solver = flow.solver, AS_ASKED
     _check(scenario, engine, solver.removesuffix(THEN_STIFF), coordinates, reduced)
+    shared = shares(scenario, reduced) if engine == "diffrax" else UNSHARED
     return Plan(
         engine=engine,
         solver=solver,
@@ -93,11 +97,13 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
             f"solver {solver}: {why_solver}",
             f"coordinates {coordinates}: {why_coordinates}",
             f"clock {clock}: {why_clock}",
+            *shared.reasons,
         ),
         warnings=tuple(_warnings(scenario, engine, problem)),
         follows_sliding=engine == "numba" and not problem.activation.smooth,
         clock=clock,
         reading=reading(scenario, clock),
+        shares=shared,
     )
 
 
@@ -202,6 +208,8 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", "the one with attacks"
     if flow.precision == "mixed":
         return "diffrax", "the one with mixed precision"
+    if flow.shared:
+        return "diffrax", "the one with devices and blocks"
     able = [engine for engine, solvers in SOLVERS.items() if flow.solver in ("auto", *solvers)]
     if len(able) == 1:
         return able[0], f"the one with {flow.solver}"
@@ -277,6 +285,9 @@ def _check(scenario: Scenario, engine: str, solver: str, coordinates: str, reduc
         raise scenario.error((key, f"there is no compiled kernel for {problem.uncompiled}, which this needs"))
     if engine == "numba" and scenario.flow.precision == "mixed":
         raise scenario.error(("flow.precision", 'the numba engine computes in "float64"; use flow.engine = "diffrax"'))
+    if engine == "numba" and scenario.flow.shared:
+        alone = 'the numba engine has all samples on one processor; only flow.engine = "diffrax" shares them'
+        raise scenario.error(*((f"flow.{key}", alone) for key in scenario.flow.shared))
     if solver not in SOLVERS[engine]:
         raise scenario.error(
             ("flow.solver", f"the {engine} engine has {', '.join(SOLVERS[engine])}; {solver} is not among them")

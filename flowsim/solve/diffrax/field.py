@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from ...kinds.activations import Activation
 from ...kinds.losses import Loss
 from ...problem import Reduced
+from .spread import WHOLE, Spread
 
 
 class Data(NamedTuple):
@@ -30,9 +31,24 @@ class Data(NamedTuple):
     weight: jax.Array
 
     @classmethod
-    def of(cls, reduced: Reduced, precision: str = "float64") -> Data:
-        inputs = jnp.asarray(reduced.inputs, jnp.float32 if precision == "mixed" else jnp.float64)
-        return cls(inputs, jnp.asarray(reduced.targets.T), jnp.asarray(reduced.sample_weight))
+    def of(cls, reduced: Reduced, precision: str = "float64", spread: Spread = WHOLE) -> Data:
+        inputs = spread.place(reduced.inputs, 0, jnp.float32 if precision == "mixed" else jnp.float64)
+        targets = spread.place(reduced.targets.T, -1, reduced.targets.dtype)
+        return cls(inputs, targets, spread.place(reduced.sample_weight, 0, jnp.float64, filling=0.0))
+
+    @property
+    def axes(self) -> Data:
+        """The axis of each array along which samples are."""
+        return Data(*(0, -1, 0))  # type: ignore[arg-type]
+
+    @property
+    def samples(self) -> int:
+        """n'"""
+        return len(self.weight)
+
+    def weighing(self, counts: jax.Array) -> Self:
+        """The same, with a weight of 0 for samples that do not count: (n',) of truth values."""
+        return self._replace(weight=jnp.where(counts, self.weight, 0.0))
 
     def project(self, direction: jax.Array) -> jax.Array:
         """(m, n'): <u_j, x_i> for unit directions (m, r)."""
@@ -45,6 +61,10 @@ class Data(NamedTuple):
         largest = jnp.max(jnp.abs(pull), axis=1, keepdims=True)
         scale = jnp.where(largest > 0, largest, 1.0)
         return scale * ((pull / scale).astype(self.inputs.dtype) @ self.inputs).astype(pull.dtype)
+
+
+#: Of neurons: unit directions (m, r), log norms and ratios v/|w| (m,).
+Unit = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class Drift(NamedTuple):
@@ -65,6 +85,11 @@ class OfLoss:
     loss_clock: bool
     growth: float
 
+    @property
+    def per_loss(self) -> bool:
+        """Whether pulls are those per unit of the loss of the samples that they are of."""
+        return self.loss_clock and self.loss.relative_derivative is not None
+
     def log_loss(self, outputs: jax.Array, data: Data) -> jax.Array:
         """log of the training loss, exact where the loss underflows."""
         per_sample = self.loss.log_value(outputs, data.targets, jnp)
@@ -77,7 +102,7 @@ class OfLoss:
     def pull(self, outputs: jax.Array, size: Callable[[], jax.Array], data: Data) -> jax.Array:
         """-weight l', times dt/ds on the loss clock: there l' = l (l'/l), and every factor is taken together as a
         logarithm. size: |theta|^2, asked for where the growth is divided out."""
-        if not self.loss_clock or self.loss.relative_derivative is None:
+        if not self.per_loss or self.loss.relative_derivative is None:
             return -data.weight * self.loss.derivative(outputs, data.targets, jnp)
         log_speed = -self.log_loss(outputs, data)
         if self.growth:
@@ -98,24 +123,19 @@ class Network(OfLoss):
     trained_output: bool = True
     loss_clock: bool = False
     growth: float = 0.0
+    spread: Spread = WHOLE
 
     def outputs(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> jax.Array:
         """f(x_i) for unit directions (m, r), log norms and ratios v/|w| (m,): (n',), or (k, n') of several
         outputs."""
-        response, _ = self._response(direction, log_norm, data)
-        return self._sum(response, log_norm, ratio)
+        return self.spread.each(self._outputs, (direction, log_norm, ratio), data)
 
     def drift(self, direction: jax.Array, log_norm: jax.Array, ratio: jax.Array, data: Data) -> Drift:
         """Velocities of all neurons at unit directions (m, r), log norms (m,) and ratios v/|w| (m,)."""
         activation = self.activation
-        response, slope = self._response(direction, log_norm, data)
-        outputs = self._sum(response, log_norm, ratio)
-        pull = self.pull(outputs, lambda: self._size(log_norm, ratio), data)
-        if self.loss.classes:  # of its own output for every neuron
-            pull = jnp.repeat(pull, len(direction) // self.outputs_count, axis=0)
-        force = data.gather(slope * pull)
+        force, responses = self.spread.sums(self._forces, (direction, log_norm, ratio), data)
         along = jnp.sum(force * direction, axis=1)
-        total = (response * pull).sum(axis=1) if activation.degree is None else along / activation.degree
+        total = responses if activation.degree is None else along / activation.degree
         radial = along if activation.degree is None else activation.homogeneity * total
         scale = jnp.exp((activation.homogeneity - 1) * log_norm)
         return Drift(
@@ -123,6 +143,21 @@ class Network(OfLoss):
             radial=ratio * scale * radial - self.square_decay - self.cubic_decay * jnp.exp(log_norm),
             output=scale * total,
         )
+
+    def _forces(self, unit: Unit, data: Data) -> tuple[tuple[jax.Array, jax.Array | None], jax.Array | None]:
+        """((P (m, r), H (m,) where it does not follow from P), log of the loss where they are per unit of that)"""
+        direction, log_norm, ratio = unit
+        response, slope = self._response(direction, log_norm, data)
+        outputs = self._sum(response, log_norm, ratio)
+        pull = self.pull(outputs, lambda: self._size(log_norm, ratio), data)
+        if self.loss.classes:  # of its own output for every neuron
+            pull = jnp.repeat(pull, len(direction) // self.outputs_count, axis=0)
+        total = (response * pull).sum(axis=1) if self.activation.degree is None else None
+        return (data.gather(slope * pull), total), self.log_loss(outputs, data) if self.per_loss else None
+
+    def _outputs(self, unit: Unit, data: Data) -> jax.Array:
+        direction, log_norm, ratio = unit
+        return self._sum(self._response(direction, log_norm, data)[0], log_norm, ratio)
 
     @property
     def keeps_balance(self) -> bool:

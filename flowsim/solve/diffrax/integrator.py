@@ -26,6 +26,7 @@ from .chebyshev import Chebyshev
 from .clock import LossClock, Times
 from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
+from .spread import Spread
 from .stepper import LARGEST, Carry, Stepper
 from .tree import Objective, Tree
 
@@ -55,17 +56,19 @@ TWO_LAYERS = 2
 LEAF = "leaf_{}"
 
 
-def _coordinates(problem: Problem, plan: Plan, rates: Mapping[str, float] | None, loss_clock: bool) -> Coordinates:
+def _coordinates(
+    problem: Problem, plan: Plan, rates: Mapping[str, float] | None, loss_clock: bool, spread: Spread
+) -> Coordinates:
     if not problem.two_layers or rates is not None:
         of, objective = network_of(problem), Objective(problem.loss, loss_clock, _growth(problem, loss_clock))
-        return Tree(of, objective, of.rates(rates or {}), problem.two_layers)
-    network = _network(problem, loss_clock)
+        return Tree(of, objective, of.rates(rates or {}), problem.two_layers, spread)
+    network = _network(problem, loss_clock, spread)
     if plan.coordinates == "polar":
         return Polar(network, problem.balanced, problem.trained_output)
     return Cartesian(network, problem.trained_output)
 
 
-def _network(problem: Problem, loss_clock: bool) -> Network:
+def _network(problem: Problem, loss_clock: bool, spread: Spread) -> Network:
     return Network(
         problem.activation,
         problem.loss,
@@ -75,6 +78,7 @@ def _network(problem: Problem, loss_clock: bool) -> Network:
         trained_output=problem.trained_output,
         loss_clock=loss_clock,
         growth=_growth(problem, loss_clock),
+        spread=spread,
     )
 
 
@@ -96,8 +100,11 @@ class DiffraxIntegrator:
         smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min(initial=0.0))), 1.0)
         solver = SOLVERS[plan.solver](flow.rtol, smallest)
 
+        devices = tuple(jax.devices()[: plan.shares.devices]) if plan.shares.devices > 1 else ()
+        self._spread = Spread(devices, plan.shares.block)
+
         def stepper(loss_clock: bool) -> Stepper:
-            coordinates = _coordinates(problem, plan, flow.rates, loss_clock)
+            coordinates = _coordinates(problem, plan, flow.rates, loss_clock, self._spread)
             return Stepper(
                 solver,
                 coordinates,
@@ -111,12 +118,11 @@ class DiffraxIntegrator:
         self._stepper = stepper(plan.clock == "loss")
         # what takes over where the loss clock does
         self._later = stepper(True) if plan.clock == GOING_OVER else self._stepper
-        weights = problem.weights
-        self._constants = Constants(
-            Data.of(reduced, flow.precision), jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
-        )
-        self._watch = Watch(*(jnp.asarray(array) for array in Watch.of(reduced)))
-        self._start = self._stepper.coordinates.start(reduced)
+        weights, everywhere = problem.weights, self._spread.everywhere
+        outputs = jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
+        self._constants = Constants(Data.of(reduced, flow.precision, self._spread), *everywhere(outputs))
+        self._watch = everywhere(Watch(*(jnp.asarray(array) for array in Watch.of(reduced))))
+        self._start = everywhere(self._stepper.coordinates.start(reduced))
 
     @property
     def program(self) -> str:
@@ -231,7 +237,8 @@ class DiffraxIntegrator:
         return min(float(log_time), float(np.log(self._goals.end))) / np.log(10)
 
     def _snapshot(self, time: float, state: State) -> Snapshot:
-        return self._stepper.coordinates.snapshot(time, state, self._constants)
+        constants = Constants(self._constants.data, *self._spread.here(self._constants[1:]))
+        return self._stepper.coordinates.snapshot(time, self._spread.here(state), constants)
 
     def save(self, carry: Carry) -> dict[str, Any]:
         *rows, leaves = carry.state
@@ -256,7 +263,7 @@ class DiffraxIntegrator:
         log_norm, output = (jnp.asarray(saved[name]) if name in saved else None for name in ("log_norm", "output"))
         there = None if self._start.leaves is None else range(len(self._start.leaves))
         leaves = None if there is None else tuple(jnp.asarray(saved[LEAF.format(place)]) for place in there)
-        state = State(jnp.asarray(saved["hidden"]), log_norm, output, leaves)
+        state = self._spread.everywhere(State(jnp.asarray(saved["hidden"]), log_norm, output, leaves))
         begun, step = saved["clock"]
         timed = {name: f"times_{name}" for name in Times._fields}
         times = None

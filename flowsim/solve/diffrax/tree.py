@@ -15,7 +15,10 @@ from ...problem import Reduced
 from ..function import first_arrays, in_type_of, scale_of, with_outputs
 from ..snapshot import Snapshot
 from .coordinates import Constants, State, row_norms
-from .field import OfLoss
+from .field import Data, OfLoss
+from .spread import WHOLE, Spread
+
+Arrays = tuple[jax.Array, ...]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Tree:
     network: Objective
     rates: tuple[float, ...]
     two_layers: bool
+    spread: Spread = WHOLE
 
     def start(self, reduced: Reduced) -> State:
         return _state(tuple(map(jnp.asarray, first_arrays(reduced, self.of))))
@@ -53,7 +57,7 @@ class Tree:
         return rows / scale[:, None], jnp.log(scale), output / scale
 
     def outputs(self, state: State, constants: Constants) -> jax.Array:
-        return self._outputs(_arrays(state), constants.data.inputs)
+        return self.spread.each(lambda arrays, data: self._outputs(arrays, data.inputs), _arrays(state), constants.data)
 
     def _outputs(self, arrays: tuple[jax.Array, ...], inputs: jax.Array) -> jax.Array:
         """In float64, computed in the type that the inputs have."""
@@ -61,12 +65,17 @@ class Tree:
         return found
 
     def field(self, state: State, constants: Constants) -> State:
-        data, arrays = constants.data, _arrays(state)
+        falling = self.spread.sums(self._falling, _arrays(state), constants.data)
+        return _state(tuple(rate * array for rate, array in zip(self.rates, falling, strict=True)))
+
+    def _falling(self, arrays: Arrays, data: Data) -> tuple[Arrays, jax.Array | None]:
+        """(-grad L in each array, log of the loss where they are per unit of that)"""
+        network = self.network
         outputs, pull_back = jax.vjp(lambda trained: self._outputs(trained, data.inputs), arrays)
-        pull = self.network.pull(outputs, lambda: _square(arrays), data)
+        pull = network.pull(outputs, lambda: _square(arrays), data)
         scale = scale_of(pull, data.inputs)
-        falling = pull_back(pull / scale)[0]
-        return _state(tuple(rate * scale * array for rate, array in zip(self.rates, falling, strict=True)))
+        falling = tuple(scale * array for array in pull_back(pull / scale)[0])
+        return falling, network.log_loss(outputs, data) if network.per_loss else None
 
     def errors(self, before: State, after: State, error: State) -> jax.Array:
         """(units,): each one's error relative to the larger of its sizes before and after."""
