@@ -36,6 +36,7 @@ docs: $(VENV)/.docs ## the site, in docs/_build
 bench: $(VENV)/.bench ## flowsim beside its peers, in one run
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/peers.py --scale 1e-12 --time 900
+	$(BIN)/python benchmarks/ladder.py
 	$(BIN)/python benchmarks/clarke.py
 	$(BIN)/python benchmarks/ensembles.py
 	$(BIN)/python benchmarks/start.py

@@ -2,7 +2,8 @@
 
     python benchmarks/peers.py [--quick] [--check-reference] [--markdown FILE]
 
-See README.md beside this file for what the columns mean.
+The general solvers have tolerances that a user would first try; `ladder.py` has those of an expert. See README.md beside
+this file for what the columns mean.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-from cartesian import Floats, check_velocity
+import diffrax
+from cartesian import check_velocity
+from deviation import Deviation, rows_normalised
 from solvers import (
     ATOL,
     RTOL,
@@ -88,7 +90,7 @@ CONTENDERS = (
     Contender("flowsim dopri8, polar, 1e-3", "flowsim", partial(with_flowsim, solver="dopri8", rtol=1e-3)),
     Contender(BASE, "flowsim", partial(with_flowsim, solver="dopri8", rtol=1e-6)),
     Contender("flowsim tsit5, polar, 1e-6", "flowsim", partial(with_flowsim, solver="tsit5", rtol=1e-6)),
-    Contender(f"diffrax Tsit5, {CARTESIAN}", "diffrax", with_diffrax),
+    Contender(f"diffrax Tsit5, {CARTESIAN}", "diffrax", partial(with_diffrax, solver=diffrax.Tsit5())),
     Contender(f"torchdiffeq dopri5, {CARTESIAN}", "torchdiffeq", with_torchdiffeq),
     Contender(f"CVODE BDF, {CARTESIAN}", "sksundae", partial(with_cvode, method="BDF")),
     Contender(f"CVODE Adams, {CARTESIAN}", "sksundae", partial(with_cvode, method="Adams")),
@@ -98,28 +100,6 @@ CONTENDERS = (
 REFERENCE = partial(with_flowsim, solver="dopri8", rtol=REFERENCE_RTOL)
 
 
-@dataclass(frozen=True)
-class Deviation:
-    """From the reference. weights: largest entry of the difference over the largest entry; angle: of the worst neuron,
-    in radians; astray: how many neurons are nearest in angle to another centre."""
-
-    weights: float
-    angle: float
-    astray: int
-
-    @classmethod
-    def of(cls, hidden: Floats, reference: Floats, centers: Floats) -> Deviation:
-        unit, unit_reference = _rows_normalised(hidden), _rows_normalised(reference)
-        # accurate for small angles too, unlike arccos of the inner product
-        half_chord = np.linalg.norm(unit - unit_reference, axis=1).max() / 2
-        nearest, nearest_reference = (np.argmax(rows @ centers.T, axis=1) for rows in (unit, unit_reference))
-        return cls(
-            weights=float(np.abs(hidden - reference).max() / np.abs(reference).max()),
-            angle=float(2 * np.arcsin(min(half_chord, 1.0))),
-            astray=int((nearest != nearest_reference).sum()),
-        )
-
-
 def main() -> None:
     options = _options()
     check_velocity()
@@ -127,7 +107,7 @@ def main() -> None:
     if options.time is not None:
         overrides["flow.until.time"] = options.time
     case = Case.of(SCENARIO, overrides)
-    centers = _rows_normalised(flowsim.build(flowsim.loads(SCENARIO, overrides=overrides)).centers)
+    centers = rows_normalised(flowsim.build(flowsim.loads(SCENARIO, overrides=overrides)).centers)
     for line in (*_heading(case, options.scale), *_skipped()):
         print(line)
     contenders = [contender for contender in CONTENDERS if find_spec(contender.needs)]
@@ -212,10 +192,6 @@ def _row(name: str, solution: Solution, base: Solution, deviation: Deviation) ->
         short(deviation.angle),
         str(deviation.astray),
     )
-
-
-def _rows_normalised(rows: Floats) -> Floats:
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 if __name__ == "__main__":

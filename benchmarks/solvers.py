@@ -48,13 +48,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Solution:
-    """hidden (m, d): w_j at the end; field evaluations, counted; seconds without what `compile_seconds` holds: the
-    compilation, or None where nothing is compiled."""
+    """hidden (m, d): w_j at the end; field evaluations, counted; seconds and processor seconds of all threads, without what
+    `compile_seconds` holds: the compilation, or None where nothing is compiled."""
 
     hidden: Floats
     evaluations: int
     seconds: float
+    processor: float
     compile_seconds: float | None = None
+
+
+class Watch:
+    """Wall and processor seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._busy = time.perf_counter(), time.process_time()
+
+    def read(self) -> tuple[float, float]:
+        return time.perf_counter() - self._wall, time.process_time() - self._busy
 
 
 class Counted:
@@ -69,27 +80,31 @@ class Counted:
         return self.function(*arguments)
 
 
-def with_flowsim(case: Case, solver: str, rtol: float) -> Solution:
+def with_flowsim(case: Case, solver: str, rtol: float, precision: str = "float64") -> Solution:
     """flowsim's own integration, observables left out. Its compilation includes the warm-up's one step."""
     jax.clear_caches()  # or a second round would compile in no time
-    scenario = flowsim.loads(case.text, overrides={**case.overrides, "flow.solver": solver, "flow.rtol": rtol})
+    asked = {"flow.solver": solver, "flow.rtol": rtol, "flow.precision": precision}
+    scenario = flowsim.loads(case.text, overrides={**case.overrides, **asked})
     prepared = Prepared(scenario)
-    begun = time.perf_counter()
+    compiling = Watch()
     integrator = make(scenario, prepared.reduced, prepared.plan)
     integrator.advance(integrator.begin(), case.end, 1)
-    compiled = time.perf_counter()
+    compiled, _ = compiling.read()
+    watch = Watch()
     carry = integrator.advance(integrator.begin(), case.end, MANY_STEPS)
-    seconds = time.perf_counter() - compiled
+    spent = watch.read()
     report, snapshot = integrator.report(carry), integrator.now(carry)
     _require(report.time == case.end, f"flowsim stopped at time {report.time:g}")
     direction, _ = prepared.reduced.lift(snapshot.direction)
     hidden = np.exp(snapshot.log_norm)[:, None] * direction
-    return Solution(hidden, report.evaluations, seconds, compiled - begun)
+    return Solution(hidden, report.evaluations, *spent, compiled)
 
 
-def with_diffrax(case: Case) -> Solution:
-    """Tsit5 in compiled code. Evaluations: one at the start and 6 a step, the seventh being the next one's first."""
-    solver = diffrax.Tsit5()
+def with_diffrax(
+    case: Case, solver: diffrax.AbstractERK, rtol: float = RTOL, atol: float = ATOL, single: bool = False
+) -> Solution:
+    """In compiled code; single: all of it in float32. Evaluations: the stages of every step, and where the last is the next
+    one's first, that only once."""
 
     def solve(start: jax.Array, data: Data) -> tuple[jax.Array, jax.Array]:
         solution = diffrax.diffeqsolve(
@@ -100,23 +115,24 @@ def with_diffrax(case: Case) -> Solution:
             dt0=None,
             y0=start,
             args=data,
-            stepsize_controller=diffrax.PIDController(rtol=RTOL, atol=ATOL),
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
             max_steps=MANY_STEPS,
         )
         return solution.ys[-1], solution.stats["num_steps"]
 
-    with jax.enable_x64(True):
+    with jax.enable_x64(not single):
         start, data = jnp.asarray(case.start), Data(*map(jnp.asarray, case.data))
-        begun = time.perf_counter()
+        compiling = Watch()
         compiled_solve = jax.jit(solve).lower(start, data).compile()
-        compiled = time.perf_counter()
+        compiled, _ = compiling.read()
+        watch = Watch()
         state, steps = jax.block_until_ready(compiled_solve(start, data))
-        seconds = time.perf_counter() - compiled
+        spent = watch.read()
     per_step = solver.tableau.num_stages - solver.tableau.fsal
-    return Solution(_hidden(np.asarray(state), case), 1 + per_step * int(steps), seconds, compiled - begun)
+    return Solution(_hidden(np.asarray(state, float), case), 1 + per_step * int(steps), *spent, compiled)
 
 
-def with_torchdiffeq(case: Case) -> Solution:
+def with_torchdiffeq(case: Case, method: str = "dopri5", rtol: float = RTOL, atol: float = ATOL) -> Solution:
     import torch
     from torchdiffeq import odeint
 
@@ -125,13 +141,13 @@ def with_torchdiffeq(case: Case) -> Solution:
     start, times = torch.from_numpy(case.start), torch.tensor([0.0, case.end], dtype=torch.float64)
     with torch.no_grad():
         velocity(start, data, torch)
-        begun = time.perf_counter()
-        states = odeint(field, start, times, rtol=RTOL, atol=ATOL, method="dopri5")
-        seconds = time.perf_counter() - begun
-    return Solution(_hidden(states[-1].numpy(), case), field.calls, seconds)
+        watch = Watch()
+        states = odeint(field, start, times, rtol=rtol, atol=atol, method=method)
+        spent = watch.read()
+    return Solution(_hidden(states[-1].numpy(), case), field.calls, *spent)
 
 
-def with_cvode(case: Case, method: str) -> Solution:
+def with_cvode(case: Case, method: str, rtol: float = RTOL, atol: float = ATOL) -> Solution:
     """CVODE with matrix-free GMRES: its difference quotients are evaluations too, and counted."""
     from sksundae.cvode import CVODE
 
@@ -142,28 +158,28 @@ def with_cvode(case: Case, method: str) -> Solution:
     solver = CVODE(
         lambda t, state, rate: field(t, state, rate),  # it looks at the signature
         method=method,
-        rtol=RTOL,
-        atol=ATOL,
+        rtol=rtol,
+        atol=atol,
         linsolver="gmres",
         max_num_steps=MANY_STEPS,
     )
     velocity(case.start, case.data, np)
-    begun = time.perf_counter()
+    watch = Watch()
     # with two instants it would keep every step
     solution = solver.solve(np.array([0.0, case.end / 2, case.end]), case.start)
-    seconds = time.perf_counter() - begun
+    spent = watch.read()
     _require(solution.success, f"CVODE: {solution.message}")
-    return Solution(_hidden(solution.y[-1], case), field.calls, seconds)
+    return Solution(_hidden(solution.y[-1], case), field.calls, *spent)
 
 
-def with_scipy(case: Case, rtol: float = RTOL, atol: float = ATOL) -> Solution:
+def with_scipy(case: Case, method: str = "DOP853", rtol: float = RTOL, atol: float = ATOL) -> Solution:
     field = Counted(lambda t, state: velocity(state, case.data, np))
     velocity(case.start, case.data, np)
-    begun = time.perf_counter()
-    solution = solve_ivp(field, (0.0, case.end), case.start, method="DOP853", t_eval=[case.end], rtol=rtol, atol=atol)
-    seconds = time.perf_counter() - begun
+    watch = Watch()
+    solution = solve_ivp(field, (0.0, case.end), case.start, method=method, t_eval=[case.end], rtol=rtol, atol=atol)
+    spent = watch.read()
     _require(solution.success, f"SciPy: {solution.message}")
-    return Solution(_hidden(solution.y[:, -1], case), field.calls, seconds)
+    return Solution(_hidden(solution.y[:, -1], case), field.calls, *spent)
 
 
 def with_descent(case: Case, step: float) -> Solution:
@@ -171,11 +187,10 @@ def with_descent(case: Case, step: float) -> Solution:
     iterations = round(case.end / step)
     state = case.start.copy()
     velocity(state, case.data, np)
-    begun = time.perf_counter()
+    watch = Watch()
     for _ in range(iterations):
         state += step * velocity(state, case.data, np)
-    seconds = time.perf_counter() - begun
-    return Solution(_hidden(state, case), iterations, seconds)
+    return Solution(_hidden(state, case), iterations, *watch.read())
 
 
 def cores() -> int | None:
