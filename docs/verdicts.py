@@ -4,7 +4,7 @@
                                         claims in docs/verdicts/PAPER.json, and write the tables
     python docs/verdicts.py NAME --runs FOLDER    the same; runs are kept in this folder, and those that are there do not
                                         run again: after a change of claims, or where a long series was interrupted
-    python docs/verdicts.py --sweep NAME    the same of a sweep's rates
+    python docs/verdicts.py --sweep NAME    the same of a sweep's rates; --runs FOLDER goes on with one that was interrupted
     python docs/verdicts.py             write the tables again
     python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
 
@@ -88,11 +88,14 @@ def _told(scenario: flowsim.Scenario, group: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def swept(name: str) -> dict[str, Any]:
-    """The same of the rates of a shipped sweep."""
-    with tempfile.TemporaryDirectory() as folder:
-        flowsim.sweep.sweep(find(name), folder)
-        with flowsim.open_sweep(folder) as dataset:
+def swept(name: str, folder: Path | None, workers: int | None) -> dict[str, Any]:
+    """The same of the rates of a shipped sweep, of which points that are in the folder do not run again"""
+    with tempfile.TemporaryDirectory() as passing:
+        place = (folder or Path(passing)) / f"{name.replace('/', '-')}-sweep"
+        result = flowsim.sweep.sweep(find(name), place, workers=workers, resume=place.exists())
+        if result.exit_code:
+            raise SystemExit(f"{name}: {result.done} of {result.points} points of its sweep are done")
+        with flowsim.open_sweep(place) as dataset:
             return {"rates": _only(sweep_summary(dataset).get("rates", {}), OF_RATE)}
 
 
@@ -123,13 +126,23 @@ def stale() -> Iterator[str]:
         if gone or new:
             yield f"{name}: claims came or went ({', '.join(gone + new)}); python docs/verdicts.py {name}"
     for page in pages():
-        if written(page) != page.read_text(encoding="utf-8"):
+        text = page.read_text(encoding="utf-8")
+        for name in (name for kind, names in _tables(text) if kind == "rates" for name in names):
+            if "rates" not in kept(page.stem).get(name, {}):
+                full = f"{page.stem}/{name}"
+                yield f"{full}: its sweep has changed, or has not run; python docs/verdicts.py --sweep {full}"
+        if written(page) != text:
             yield f"{page.relative_to(DOCS)}: its tables are older than docs/verdicts; python docs/verdicts.py"
 
 
 def pages() -> Iterable[Path]:
     found = (page for page in sorted(DOCS.glob("**/*.md")) if not {"generated", "_build"} & set(page.parts))
     return (page for page in found if TABLE.search(page.read_text(encoding="utf-8")))
+
+
+def _tables(text: str) -> Iterator[tuple[str, list[str]]]:
+    """(kind, names) of the tables of a page"""
+    return ((match[2], match[3].split()) for match in TABLE.finditer(text))
 
 
 def written(page: Path) -> str:
@@ -160,7 +173,10 @@ def _rates(paper: str, scenarios: list[str]) -> Iterator[str]:
     yield from _row("sweep", "exponent of", "predicted", "found, 95 % interval", "verdict")
     yield from _row(*["---"] * 5)
     for scenario in scenarios:
-        for name, rate in kept(paper).get(scenario, {}).get("rates", {}).items():
+        found = kept(paper).get(scenario, {}).get("rates")
+        if found is None:
+            yield from _row(f"`{scenario}`", "has not run", "", "", "")
+        for name, rate in (found or {}).items():
             numbers = "—" if rate["exponent"] is None else "{exponent:.3g}, {low:.3g} to {high:.3g}".format(**rate)
             yield from _row(
                 f"`{scenario}`", name.replace(f"{paper}.", ""), f"{rate['predicted']:g}", numbers, rate["verdict"]
@@ -227,6 +243,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a shipped scenario, or a paper: all of its scenarios")
     parser.add_argument("--sweep", action="store_true", help="run their sweeps")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes of a sweep; as many as there are cores")
     parser.add_argument("--runs", type=Path, metavar="FOLDER", help="results that are there already")
     parser.add_argument("--check", action="store_true", help="say what is out of date, and change nothing")
     options = parser.parse_args()
@@ -238,7 +255,8 @@ def main() -> int:
         of_paper = [known for known in claimed() if known.startswith(f"{name}/")]
         for scenario in of_paper or [name]:
             print(scenario, file=sys.stderr)
-            keep(scenario, swept(scenario) if options.sweep else run(scenario, options.runs))
+            again = swept(scenario, options.runs, options.workers) if options.sweep else run(scenario, options.runs)
+            keep(scenario, again)
     for page in pages():
         page.write_text(written(page), encoding="utf-8")
     return 0

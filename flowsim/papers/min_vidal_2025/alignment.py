@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import Booleans, Floats
 from ...evaluate.claim import Claim, Constant, Window
 from ...evaluate.evidence import Evidence, NotApplicable, NotCovered
-from .common import CHOSEN, CONSTANT_IN_ALPHA, LEAST, OF_GAP, SMALL, claim
+from .common import BOUNDED_IN_ALPHA, CHOSEN, CONSTANT_IN_ALPHA, LEAST, OF_GAP, SMALL, claim
 from .setting import DELTA, GAP, PAPER, ROUNDING, Mixture, Training, good_event, turning
 
 #: Lemma 6 has a better rate from this cosine on.
@@ -125,6 +125,22 @@ def _lacking(nominal: Callable[[Training, Floats], Floats], least: float, eviden
     return max(found)
 
 
+def _largest_factor(evidence: Evidence) -> float:
+    """The largest C of equation (13) with 1 in front of its perturbations: the least (dc_kj/dt + alpha^2 log(K/delta) +
+    max |f(mu_k)|)/(p c_kj^(p-1) (1 - c_kj^2)) at the kept weights, of neurons that have not come to their targets yet"""
+    training, found = Training.of_any_loss(evidence), []
+    rows, target = np.arange(len(training.aimed)), training.target[training.aimed]
+    for speed, cosine, output in _velocities(evidence):
+        aim = cosine[rows, target]
+        turns = (aim > 0) & (aim < 1)
+        nominal = training.degree * aim[turns] ** (training.degree - 1) * (1 - aim[turns] ** 2)
+        perturbed = training.mixture.small + output / training.slope
+        found += ((speed[rows, target][turns] + perturbed) / nominal).tolist()
+    if not found:
+        raise NotCovered("no neuron was on its way at the kept weights (see observe.snapshots)")
+    return min(found)
+
+
 def _nominal(training: Training, aim: Floats) -> Floats:
     p = training.degree
     return np.asarray(p * aim ** (p - 1) * training.apart * (1 - aim))
@@ -220,6 +236,7 @@ CLAIMS = {
             1.0,
             measures=f"{measures}, relative to its bound",
             constants=(Constant("delta", DELTA, "chosen"),),
+            rates=(BOUNDED_IN_ALPHA,),
         )
         for number, name, statement, measures in (
             (1, "norms", "|eps_i| <= sqrt(8 log(16 K N/delta)) alpha, for all i", "largest |eps_i|"),
@@ -259,6 +276,24 @@ CLAIMS = {
         "equation (13)",
         "dc_kj/dt >= C p c_kj^(p-1) (1 - c_kj^2) + perturbations, C > 0; here C = Delta~_2/2",
         _of_equation_13,
+    ),
+    "equation_13.factor": claim(
+        "equation (13)",
+        "dc_kj/dt >= C p c_kj^(p-1) (1 - c_kj^2) + perturbations, for some constant C > 0; by Lemma 6 Delta~_2/2 will do",
+        _largest_factor,
+        lambda training: training.apart / 2,
+        measures="the largest C with which that is so of every neuron with a target, at all weights that were kept while "
+        "outputs are small; perturbations alpha^2 log(K/delta) + max |f(mu_k)|, in units of |dl/df| at 0",
+        at_least=True,
+        constants=(
+            *CHOSEN,
+            OF_GAP,
+            Constant("C", None, "fitted"),
+            Constant("in front of the perturbations", 1.0, "chosen"),
+        ),
+        span=_snapshots_until_aligned,
+        any_loss=True,
+        of_evidence=True,
     ),
     "lemma_7.cosines": claim(
         "Lemma 7 (F.4)",

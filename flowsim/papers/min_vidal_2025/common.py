@@ -20,6 +20,8 @@ OF_GAP = Constant("Theta(1) of the gap", GAP, "chosen")
 NOISE = "data.noise.total"
 #: A constant does not change with alpha.
 CONSTANT_IN_ALPHA = (Rate(NOISE, 0.0),)
+#: What is at most its bound for all alpha grows against it with no power of 1/alpha.
+BOUNDED_IN_ALPHA = Rate(NOISE, 0.0, one_sided="at_least")
 
 Measure = Callable[[Training], float]
 

@@ -276,6 +276,8 @@ CLAIMS = {
         measures="t*, first kept instant with every cluster's mass >= 1 - C_w log(K/delta) alpha^2, in per-cluster time",
         constants=(*CHOSEN, OF_GAP, Constant("C - C_w", 1.0, "chosen")),
         span=lambda training: training.window(0.0, training.fitted),
+        # 2 log(1/eps^2); by equation (14) it is log(1/eps)
+        rates=(Rate("init.scale", -4.0, law="log", one_sided="at_least"),),
     ),
     "theorem_1.alignment": claim(
         "Theorem 1, Appendix G.2, first claim",

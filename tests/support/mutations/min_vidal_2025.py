@@ -202,6 +202,7 @@ MUTATIONS = {
     "lemma_6": Mutation(theorem_1, turned_weights),
     "lemma_6.near": Mutation(theorem_1, turned_weights),
     "equation_13": Mutation(theorem_1, turned_weights),
+    "equation_13.factor": Mutation(theorem_1, turned_weights),
     "equation_f12": weaker(100.0),
     "equation_f19": weaker(100.0),
     "lemma_7.cosines": astray("cosine", lambda array: 0.3 * array, 0.3, 0.4),
