@@ -91,7 +91,8 @@ class Case:
         except (ScenarioError, KeyError) as error:
             said = "; ".join(str(error).splitlines())
             raise UsageError(f"{self.name}: its problem cannot be built again: {said}") from None
-        setting = Setting(reduce(problem, project=scenario.project, merge=scenario.merge), scenario.observe)
+        reduced = reduce(problem, project=scenario.project, merge=scenario.merge)
+        setting = Setting(reduced, scenario.observe, scenario.attack)
         different = differences(setting, self._root)
         if different:
             maker = self.tree.attrs.get("flowsim_version", "an unknown version")

@@ -27,6 +27,8 @@ class Stop:
     level: of a condition in compiled code, its number as that compares it, such as the log of a loss.
     observable, value: of one at kept instants, the observable of no dims that is compared, by its name, or as a function of
     the instants (T,) -> (T,). falls: whether it is met at or below the number, rather than at or above.
+    regains: of one at kept instants, observables of no dims, each over what it was where the first adversarial
+    training ended; the smallest of these is compared.
     late: whether what it compares goes like the logarithm of time, where the loss has no end.
     of_neurons: whether it takes neurons. of_limit: whether it takes a flow that goes to a KKT point.
     """
@@ -38,6 +40,7 @@ class Stop:
     observable: str = ""
     value: Callable[[Any], Any] | None = None
     falls: bool = True
+    regains: tuple[str, ...] = ()
     late: bool = False
     of_neurons: bool = False
     of_limit: bool = False

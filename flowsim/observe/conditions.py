@@ -35,6 +35,11 @@ def has_held_out(setting: Setting) -> bool:
     return setting.problem.test is not None
 
 
+def has_held_out_labels(setting: Setting) -> bool:
+    test = setting.problem.test
+    return test is not None and (setting.problem.loss.classes or are_labels(test.targets))
+
+
 def has_two_layers(setting: Setting) -> bool:
     return setting.problem.two_layers
 

@@ -16,6 +16,7 @@ from ..kinds.pixels import Stored
 from ..kinds.samples import Samples
 from ..kinds.streams import stream
 from ..problem import Problem, Reduced
+from ..scenario.flow import Attack
 from ..scenario.observe import Observe
 from ..solve import Snapshot, target_cluster
 from ..threads import blas_threads
@@ -41,11 +42,13 @@ def representable(value: Floats | float, log_factor: Floats | float) -> Floats:
 
 @dataclass(frozen=True)
 class Setting:
-    """What does not change along a trajectory. observe: how observables that have keys of their own are looked at.
+    """What does not change along a trajectory. observe: how observables that have keys of their own are looked at. attack:
+    who moves held-out samples, that of the first stage with an attacker.
     follows_sliding: whether snapshots say which pairs slide."""
 
     reduced: Reduced
     observe: Observe = field(default_factory=Observe)
+    attack: Attack | None = None
     follows_sliding: bool = False
 
     @property
@@ -321,6 +324,11 @@ class Instant:
     def test_margin(self) -> Floats:
         """(…, n): the same of the held-out samples"""
         return self._margin(self.test_outputs, self._test.targets)
+
+    def margin_at(self, inputs: Stored, targets: Floats) -> Floats:
+        """(…, n): the same of inputs (n, d) with these targets"""
+        outputs = self.outputs_at(inputs)
+        return self._margin(outputs if self.setting.problem.loss.several else outputs[..., 0, :], targets)
 
     def _margin(self, outputs: Floats, targets: Floats) -> Floats:
         if not self.setting.problem.loss.classes:

@@ -197,7 +197,8 @@ class Recorder:
     """Where kept instants go: they are observed in batches, each in one pass over the data, and no later than something is
     asked about them.
 
-    origin, before: time of the whole run and counts of the solver at time 0 of what is recorded.
+    origin, before: time of the whole run and counts of the solver at time 0 of what is recorded. attacked: name of an
+    observable -> what it was where the first adversarial training ended.
     """
 
     scenario: Scenario
@@ -205,6 +206,7 @@ class Recorder:
     selection: Selection
     origin: float = 0.0
     before: Mapping[str, int] = field(default_factory=dict)
+    attacked: Mapping[str, float] = field(default_factory=dict)
     _waiting: list[Passed] = field(default_factory=list)  # kept, but not observed yet
     _instants: int = 0  # that are observed
     # parts of a trajectory
@@ -281,7 +283,7 @@ class Recorder:
         instant = self._latest = Instant(self.setting, snapshots)
         first, log_loss = self._log_losses[0], instant.log_loss.tolist()
         self._log_losses = log_loss[0] if math.isnan(first) else first, log_loss[-1]
-        self._met = met(self.scenario.flow.until, instant)
+        self._met = met(self.scenario.flow.until, instant, self.attacked)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values)
         for name in NUMERICS:
@@ -325,6 +327,7 @@ class Recorder:
             indices = _evenly(indices, wanted)
         weights = [held[index] for index in indices]
         neurons, features = self.setting.problem.hidden_direction.shape
+        features = features if neurons else 0  # as results have it, in which no neurons have no features
         return Trajectory(
             time=np.concatenate(self._times),
             log10_time=np.concatenate(self._log10_times) if self._log10_times else None,

@@ -155,7 +155,16 @@ class Member:
             reduced = going_on(reduced, self._anew(begun.start))
         self.integrator: Integrator = make(part, reduced, plan)
         whole = self._whole[begun.stage]
-        self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, begun.counts)
+        counts, attacked = begun.counts, self._attacked()
+        self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, counts, attacked)
+
+    def _attacked(self) -> dict[str, float]:
+        """Observables of no dims, by name: what they were where the first adversarial training ended; none before."""
+        last = self.prepared.scenario.last_attacked
+        if self._earlier is None or last not in self._names:
+            return {}
+        end = len(self._names) - 1 - self._names[::-1].index(last)
+        return {name: float(values[end]) for name, values in self._earlier.variables.items() if values.ndim == 1}
 
     def _anew(self, start: Snapshot) -> Snapshot:
         """The weights, with the arrays that the stage under way draws anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..errors import ScenarioError
-from ..observe import Selection, Setting, kkt
+from ..observe import Selection, Setting, kkt, stops
 from ..problem import Problem, Reduced, build, reduce
 from ..scenario import Scenario
 from ..solve import Plan, choose
@@ -41,7 +41,10 @@ class Prepared:
         )
         self.plans: tuple[Plan, ...] = tuple(_plans(member, self.reduced))
         self.plan: Plan = _joined(member, self.plans)
-        self.setting = Setting(self.reduced, member.observe, follows_sliding=self.plan.follows_sliding)
+        follows_sliding = self.plan.follows_sliding
+        self.setting = Setting(self.reduced, member.observe, scenario.attack, follows_sliding=follows_sliding)
+        stops.check(scenario, self.setting)
+        also += stops.followed(scenario)
         self.selection: Selection = sibling.selection if sibling else Selection.of(scenario, self.setting, also)
         if sibling is None:
             check_cost(scenario, self.reduced, self.selection.bytes)

@@ -140,6 +140,7 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
             yield Broken(
                 f"stage[{index}].redraw", f'{only}, not for model.kind = "{scenario.model.kind}"', ("model.kind",)
             )
+    yield from _broken_regaining(scenario)
     names = [stage.name for stage in scenario.stage]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -156,6 +157,17 @@ def _broken_stages(scenario: Scenario) -> Iterator[Broken]:
         if attack is not None and not scenario.model.two_layers and not flow.descends:
             only = f'with model.kind = "{scenario.model.kind}" only for method = "gradient_descent" or "sgd"'
             yield Broken(f"{key}.attack", only, ("model.kind", f"{key}.method"))
+
+
+def _broken_regaining(scenario: Scenario) -> Iterator[Broken]:
+    """What is regained was there at the end of an adversarial training before."""
+    trained, attacked = False, False
+    for key, flow in scenario.flows():
+        now = isinstance(flow, Stage) and flow.attack is not None
+        trained, attacked = trained or (attacked and not now), now
+        asked = [name for name in flow.until.goals if STOPS[name].regains and not trained]
+        only = "only after stages with an attack, the first of which are over"
+        yield from (Broken(f"{key}.until.{name}", only, ("stage",)) for name in asked)
 
 
 def _broken_threshold(scenario: Scenario, threshold: Threshold) -> Iterator[Broken]:

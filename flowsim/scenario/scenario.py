@@ -27,7 +27,7 @@ from ..markup import escape, folded, table
 from . import toml
 from .arrays import SECTIONS, Attached, outside
 from .evaluate import Evaluate
-from .flow import ADAM, Flow, Stage
+from .flow import ADAM, Attack, Flow, Stage
 from .observe import Observe
 from .rules import broken
 from .source import PYTHON, Source, path_of
@@ -132,6 +132,21 @@ class Scenario(Section):
         if not self.stage:
             return (self,)
         return tuple(self.model_copy(update={"flow": stage, "stage": ()}) for stage in self.stage)
+
+    @property
+    def attack(self) -> Attack | None:
+        """That of the first stage with an attacker."""
+        return next((stage.attack for stage in self.stage if stage.attack is not None), None)
+
+    @property
+    def last_attacked(self) -> str | None:
+        """The name of the stage that the first adversarial training ends with: of the first attacked stages in a row."""
+        attacked = [stage.attack is not None for stage in self.stage]
+        if True not in attacked:
+            return None
+        first = attacked.index(True)
+        row = attacked[first:].index(False) if False in attacked[first:] else len(attacked) - first
+        return self.stage[first + row - 1].name
 
     @property
     def project(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Floats
-from ..conditions import HELD_OUT, LABELLED, are_labels, has_labels
+from ..conditions import HELD_OUT, LABELLED, has_held_out_labels, has_labels
 from ..instant import Instant, Setting
 from ..observable import observable
 
@@ -13,11 +13,6 @@ from ..observable import observable
 def _share_right(margin: Floats, counts: Floats) -> Floats:
     """(…): the share of samples with a positive margin (…, n'); counts (n',): how many a reduced sample stands for."""
     return (margin > 0) @ counts / counts.sum()
-
-
-def _has_held_out_labels(setting: Setting) -> bool:
-    test = setting.problem.test
-    return test is not None and (setting.problem.loss.classes or are_labels(test.targets))
 
 
 def _has_flips(setting: Setting) -> bool:
@@ -41,7 +36,7 @@ def accuracy(instant: Instant) -> Floats:
     "test_accuracy",
     (),
     "accuracy on the held-out samples",
-    _has_held_out_labels,
+    has_held_out_labels,
     needs=f"{HELD_OUT}, with {LABELLED}",
     any_network=True,
 )

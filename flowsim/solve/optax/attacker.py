@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...kinds.losses import Loss
+from ...kinds.network import Network
 from ...scenario import Scenario
-from ...scenario.flow import Stage
+from ...scenario.flow import Attack, Stage
 from ..numba.layout import PGD_LENGTH
 
 
@@ -27,8 +30,10 @@ class Attacker(NamedTuple):
     def of(cls, scenario: Scenario) -> Attacker | None:
         """None where nobody attacks."""
         attack = scenario.flow.attack if isinstance(scenario.flow, Stage) else None
-        if attack is None:
-            return None
+        return None if attack is None else cls.made(attack)
+
+    @classmethod
+    def made(cls, attack: Attack) -> Attacker:
         length = attack.radius if attack.kind == "fgm" else PGD_LENGTH * attack.radius / attack.iterations
         return cls(attack.norm, attack.radius, attack.iterations, length, attack.warmup or 0)
 
@@ -61,3 +66,16 @@ class Attacker(NamedTuple):
             return jnp.clip(move, -radius, radius)
         size = jnp.linalg.norm(move, axis=1, keepdims=True)
         return move * jnp.minimum(radius / jnp.where(size > 0, size, 1.0), 1.0)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def attacked(
+    network: Network, loss: Loss, attacker: Attacker, arrays: tuple[jax.Array, ...], inputs: Any, targets: Any
+) -> jax.Array:
+    """Inputs (n, d) where the loss of each, with targets (n,) or (k, n), is larger for the network as it stands."""
+
+    def ascent(moved: jax.Array) -> jax.Array:
+        outputs, pull_back = jax.vjp(lambda at: network.of_features(arrays, at), moved)
+        return pull_back(loss.derivative(outputs, targets, jnp))[0]
+
+    return attacker.moved(jnp.asarray(inputs), ascent)
