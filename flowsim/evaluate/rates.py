@@ -59,7 +59,9 @@ def rates(dataset: xr.Dataset, claims: Mapping[str, Claim], names: Iterable[str]
     """What the claims of these names say of the dataset of a sweep: their rates over keys that are swept, and, of each
     claim with a fitted constant, that the constant does not change with a key: the exponent 0."""
     found = []
-    for name, claim in selected(claims, names).items():
+    told = dataset["claim"].values if "claim" in dataset.dims else ()
+    # what no point has anything to say to has no rates
+    for name, claim in ((name, claim) for name, claim in selected(claims, names).items() if name in told):
         for rate in _rates_of(claim, _swept(dataset)):
             found += list(_found(dataset, name, rate))
     return found
@@ -115,7 +117,8 @@ def _found(dataset: xr.Dataset, name: str, rate: Rate) -> Iterator[FoundRate]:
         part = dataset.isel(chosen)
         at = ", ".join(f"{key} = {part[key].values}" for key in others)
         outside = _outside(part, name)
-        note = f"{outside} points are outside of the premises" if outside else ""
+        points = "1 point is" if outside == 1 else f"{outside} points are"
+        note = f"{points} outside of the premises" if outside else ""
         try:
             fit = scaling(part, rate.of or name, rate.over, rate.law, expected=rate.exponent)
             yield FoundRate(name, rate, at, fit, note, outside)

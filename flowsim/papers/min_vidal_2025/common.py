@@ -18,10 +18,8 @@ CHOSEN = (
 LEAST = Constant("the least constant that would do", None, "fitted")
 OF_GAP = Constant("Theta(1) of the gap", GAP, "chosen")
 NOISE = "data.noise.total"
-#: A constant does not change with alpha.
-CONSTANT_IN_ALPHA = (Rate(NOISE, 0.0),)
-#: What is at most its bound for all alpha grows against it with no power of 1/alpha.
-BOUNDED_IN_ALPHA = Rate(NOISE, 0.0, one_sided="at_least")
+#: The constant of an upper bound grows with no power of 1/alpha; the bound may be loose.
+CONSTANT_IN_ALPHA = (Rate(NOISE, 0.0, one_sided="at_least"),)
 
 Measure = Callable[[Training], float]
 

@@ -307,7 +307,7 @@ CLAIMS = {
         measures=f"largest loss over K and the square of {SMALL}",
         constants=FITTED,
         span=after_fitting,
-        rates=(Rate(NOISE, 0.0), Rate(NOISE, 4.0, of="final_loss", one_sided="at_least")),
+        rates=(*CONSTANT_IN_ALPHA, Rate(NOISE, 4.0, of="final_loss", one_sided="at_least")),
     ),
     "appendix_a.growth": claim(
         "Appendix A, extension to classification losses",

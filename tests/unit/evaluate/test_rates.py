@@ -67,7 +67,7 @@ def test_a_rate_is_outside_where_some_of_its_points_are():
     verdict[0, 0] = [*VERDICTS].index("outside")
     (found,) = rates(swept.assign(claim_verdict=verdict), {"a.b": claim(exponent=2.0)}, ["a"])
     assert [inside[0].verdict, found.verdict] == ["holds", "outside"]
-    assert found.note == "1 points are outside of the premises"
+    assert found.note == "1 point is outside of the premises"
     assert found.fit is not None
 
 
@@ -88,3 +88,8 @@ def test_two_places_give_no_interval_and_other_keys_no_rate():
     assert np.isnan(layout([found])["rate_exponent"][0])
     assert rates(dataset(2.0), {"a.b": claim()}, ["a"]) == []
     assert layout([])["rate_verdict"].sizes == {"rate": 0}
+
+
+def test_a_claim_that_no_point_is_about_has_no_rates():
+    claims = {"a.b": claim(exponent=2.0), "a.c": claim(exponent=2.0)}
+    assert [row.claim for row in rates(dataset(2.0), claims, ["a"])] == ["a.b"]
