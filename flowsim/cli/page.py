@@ -10,10 +10,11 @@ import xarray as xr
 from ..arrays import Floats
 from ..evaluate.neurons import fates
 from ..evaluate.phases import moment
-from ..evaluate.verdicts import counted, rows
+from ..evaluate.verdicts import FAILS, HOLDS, counted, rows
 from ..kinds.plugins_used import lines as plugin_lines
 from ..present.robust import median_radius
 from ..present.summary import COUNTS, QUARTILES, last_values, phase_instants
+from . import errors
 from .common import finite
 from .sparklines import Sheet, over_time, timeline
 
@@ -44,6 +45,7 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
             "phases": {name: _quartiles(values) | {"reached": _reached(values)} for name, values in phases.items()},
             "final": {name: _quartiles(values) for name, values in final.items() if name not in COUNTS},
             **{name: _quartiles(final[name]) for name in COUNTS if name in final},
+            **({"error": errors.summary(tree)} if "error" in tree.children else {}),
         }
     last = numerics.to_dataset().isel(time=-1)
     return facts | {
@@ -52,6 +54,7 @@ def summary(tree: xr.DataTree) -> dict[str, Any]:
         **_reached_at(tree),
         "final": {name: finite(float(values)) for name, values in last_values(tree.to_dataset().isel(time=-1)).items()},
         **{name: int(last[name]) for name in COUNTS if name in last},
+        **({"error": errors.summary(tree)} if "error" in tree.children else {}),
         **({"claims": _claims(tree)} if "claims" in tree.children else {}),
         **({"distance": _distance(tree)} if "distance" in tree.children else {}),
         **({"robustness": _robustness(tree)} if "robustness" in tree.children else {}),
@@ -92,6 +95,7 @@ def _of_run(tree: xr.DataTree, facts: dict[str, Any], sheet: Sheet) -> list[str]
     lines += [f"neurons      {', '.join(f'{len(of)} {fate}' for fate, of in found.items())}"] if found else []
     lines.append(f"at time {moment(facts['log10_time' if logarithms else 'time'], logarithms, 6)}")
     lines += [f"  {name:<22} {value:>12.6g}" for name, value in last_values(tree.to_dataset().isel(time=-1)).items()]
+    lines += errors.lines(tree)
     lines += _apart(facts)
     lines += _withstanding(facts)
     lines += _towards_limit(tree)
@@ -207,7 +211,8 @@ def _held_against(facts: dict[str, Any]) -> list[str]:
 
 
 def _rests_on(claim: dict[str, Any]) -> list[str]:
-    lines = [f"because: {claim['note']}"] if claim["note"] else []
+    why = "beware" if claim["verdict"] in (HOLDS, FAILS) else "because"
+    lines = [f"{why}: {claim['note']}"] if claim["note"] else []
     lines.append(f"{claim['where']}: {claim['statement']}")
     if claim.get("measures"):
         lines.append(f"measured: {claim['measures']}")
@@ -246,6 +251,7 @@ def _of_ensemble(tree: xr.DataTree, sheet: Sheet) -> list[str]:
     lines += [*line, *over_time(tree, sheet)]
     lines.append(f"where they stopped, at time {_spread(stop_time).strip()}")
     lines += [f"  {name:<22} {_spread(values)}" for name, values in final.items() if name not in COUNTS]
+    lines += errors.lines(tree)
     counts = {name: _spread(final[name]).strip() for name in COUNTS if name in final}
     return [*lines, _numerics(tree, counts)]
 

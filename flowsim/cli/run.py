@@ -6,7 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..errors import UsageError
 from ..processes import Lost, first, join, leave, together
+from ..scenario import Scenario
 from ..signals import endings
 from .common import add_json, add_scenario, add_volume, print_json, read_scenario
 from .terminal import say
@@ -20,6 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUN.nc",
         help="the result: a file, a Zarr store where the name ends in .zarr, or an address such as s3://bucket/run.nc "
         "(default: the scenario's name with .nc, here)",
+    )
+    parser.add_argument(
+        "--certify",
+        action="store_true",
+        help="estimate the global error of every variable by a companion run, as flow.certify = true does",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing result")
     parser.add_argument("--resume", action="store_true", help="go on from what an interrupted run left in the result")
@@ -54,6 +61,7 @@ def _execute(options: argparse.Namespace) -> int:
     quiet = options.quiet or not first()
     with together("read its scenario"):
         scenario = read_scenario(options)
+        scenario = _certified(scenario) if options.certify else scenario
     if options.verbose and not quiet:
         from .check import described
 
@@ -84,6 +92,14 @@ def _execute(options: argparse.Namespace) -> int:
     if not quiet:
         say(output)
     return int(tree["numerics"].attrs["exit_code"])
+
+
+def _certified(scenario: Scenario) -> Scenario:
+    """The same with the errors of its flows estimated."""
+    asked = {f"{key}.certify": True for key, flow in scenario.flows() if not flow.descends}
+    if not asked:
+        raise UsageError("--certify: descent makes its steps exactly; only the error of a flow is estimated")
+    return scenario.replace(asked)
 
 
 def _seconds(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -198,7 +198,8 @@ class Recorder:
     asked about them.
 
     origin, before: time of the whole run and counts of the solver at time 0 of what is recorded. attacked: name of an
-    observable -> what it was where the first adversarial training ended.
+    observable -> what it was where the first adversarial training ended. held: the indices of the instants whose weights
+    are kept; None where [observe] says which.
     """
 
     scenario: Scenario
@@ -207,6 +208,7 @@ class Recorder:
     origin: float = 0.0
     before: Mapping[str, int] = field(default_factory=dict)
     attacked: Mapping[str, float] = field(default_factory=dict)
+    held: frozenset[int] | None = None
     _waiting: list[Passed] = field(default_factory=list)  # kept, but not observed yet
     _instants: int = 0  # that are observed
     # parts of a trajectory
@@ -291,12 +293,18 @@ class Recorder:
         self._times.append(snapshots.time)
         if snapshots.log10_time is not None:
             self._log10_times.append(snapshots.log10_time)
-        stride, begin = self._stride, self._instants
+        begin = self._instants
         self._instants += len(snapshots.time)
-        due = range(-begin % stride, len(snapshots.time), stride)
+        due = self._due(begin, len(snapshots.time))
         if due:
             held = zip(*self._lifted(snapshots[np.array(due)]), strict=True)
             self._weights |= {begin + index: weights for index, weights in zip(due, held, strict=True)}
+
+    def _due(self, begin: int, count: int) -> Sequence[int]:
+        """Which of so many instants, the first of index begin, hold their weights."""
+        if self.held is not None:
+            return [index - begin for index in sorted(self.held) if begin <= index < begin + count]
+        return range(-begin % self._stride, count, self._stride)
 
     @cached_property
     def _stride(self) -> int:
@@ -320,11 +328,14 @@ class Recorder:
         self._observe()
         wanted = self._instants if self.scenario.observe.snapshots == "all" else snapshot_count(self.scenario)
         held, last = dict(self._weights), self._instants - 1
-        if self._latest is not None and last not in held:
-            held[last] = tuple(array[0] for array in self._lifted(self._latest.snapshot[-1:]))
-        indices = sorted(held) if wanted else []
-        if complete:
-            indices = _evenly(indices, wanted)
+        if self.held is None:
+            if self._latest is not None and last not in held:
+                held[last] = tuple(array[0] for array in self._lifted(self._latest.snapshot[-1:]))
+            indices = sorted(held) if wanted else []
+            if complete:
+                indices = _evenly(indices, wanted)
+        else:
+            indices = sorted(held)
         weights = [held[index] for index in indices]
         neurons, features = self.setting.problem.hidden_direction.shape
         features = features if neurons else 0  # as results have it, in which no neurons have no features
@@ -361,5 +372,5 @@ class Recorder:
         self._weights = {
             index: weights
             for index, weights in zip(kept.kept_weights.tolist(), held, strict=True)
-            if index < end and index % self._stride == 0
+            if index < end and self._due(index, 1)
         }

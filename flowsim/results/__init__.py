@@ -3,7 +3,7 @@
 from . import layout
 from .addresses import claimed, placed
 from .points import open_point
-from .provenance import attributes, scenario_attributes, status_attributes
+from .provenance import attributes, scenario_attributes, status_attributes, with_status
 from .store import in_memory, open, opened, text_encoding, write
 from .zarr import check_installed
 
@@ -20,5 +20,6 @@ __all__ = [
     "scenario_attributes",
     "status_attributes",
     "text_encoding",
+    "with_status",
     "write",
 ]

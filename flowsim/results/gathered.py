@@ -13,13 +13,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..arrays import Booleans, Floats
+from ..arrays import Booleans, Floats, Integers
 from ..kinds.network import Network
 from ..observe import NUMERICS, Selection, Setting, Trajectory, snapshot_indices
 from ..problem import Problem
 from ..scenario import Scenario
 from ..solve.schedule import Schedule
 from ..solve.status import Status
+from . import companion as beside
 from . import layout
 
 NOT_RUN = Status("not_run", "not begun when this was written", exit_code=3)
@@ -60,7 +61,9 @@ class Gathered:
     """trajectory: on the whole grid of instants, every array but `time` and `kept_weights` with a leading member axis, NaN
     where a member that is there did not get; the last weights of a member are those where it stopped. final: variable, or
     name of NUMERICS, -> its values (members, …) where each member stopped. known: as `layout.root` takes it. there
-    (members,): which have been put; the arrays of others hold anything. network: an ordinary one.
+    (members,): which have been put; the arrays of others hold anything. network: an ordinary one. companion: of a certified
+    ensemble, the companions' trajectory on the same grid; undetermined (members, m): what
+    :func:`flowsim.evaluate.undetermined.undetermined` says of each member.
     Members may be put by several threads at once.
     """
 
@@ -69,6 +72,8 @@ class Gathered:
     known: dict[str, NDArray[Any]]
     there: Booleans
     network: Network | None = None
+    companion: Trajectory | None = None
+    undetermined: Floats | None = None
     writing: AbstractContextManager[Any] = field(default_factory=Lock)
 
     @classmethod
@@ -77,15 +82,19 @@ class Gathered:
         members, slots = len(scenario.seeds), snapshot_indices(scenario)
         instants = np.array(Schedule.of(scenario, math.nan).instants)
         shape = setting.problem.hidden_direction.shape
-        trajectory = Trajectory(
-            time=instants,
-            variables={name: _nothing(members, len(instants), *rest) for name, rest in selection.shapes.items()},
-            numerics={name: _nothing(members, len(instants)) for name in NUMERICS},
-            kept_weights=np.array(slots, dtype=np.int64),
-            direction=_nothing(members, len(slots), *shape),
-            bias=_nothing(members, len(slots), shape[0]),
-            leaves=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.leaves),
-        )
+
+        def nothing_yet() -> Trajectory:
+            return Trajectory(
+                time=instants,
+                variables={name: _nothing(members, len(instants), *rest) for name, rest in selection.shapes.items()},
+                numerics={name: _nothing(members, len(instants)) for name in NUMERICS},
+                kept_weights=np.array(slots, dtype=np.int64),
+                direction=_nothing(members, len(slots), *shape),
+                bias=_nothing(members, len(slots), shape[0]),
+                leaves=tuple(_nothing(members, len(slots), *array.shape) for array in setting.problem.leaves),
+            )
+
+        trajectory = nothing_yet()
         final = {name: _nothing(members, *rest) for name, rest in selection.shapes.items()}
         final |= {name: _nothing(members) for name in NUMERICS}
         known = layout.coordinates(setting)
@@ -95,7 +104,28 @@ class Gathered:
         for name in known.keys() - fixed:
             known[name] = np.full((members, *known[name].shape), MISSING[name], dtype=known[name].dtype)
         known["seed"] = np.array(scenario.seeds)
-        return cls(trajectory, final, known, np.zeros(members, dtype=np.bool_), setting.problem.network)
+        there, network = np.zeros(members, dtype=np.bool_), setting.problem.network
+        if not scenario.certified:
+            return cls(trajectory, final, known, there, network)
+        flags = _nothing(members, shape[0] if setting.problem.has_neurons else 0)
+        return cls(trajectory, final, known, there, network, nothing_yet(), flags)
+
+    def put_companion(self, member: int, kept: Trajectory, flags: Integers) -> None:
+        """Fill in what the companion of a member that did what was asked has at all instants. flags: of undetermined
+        neurons."""
+        mine = self.companion
+        assert mine is not None, "a certified ensemble"
+        assert self.undetermined is not None, "a certified ensemble"
+        with self.writing:
+            for name, array in mine.variables.items():
+                array[member] = kept.variables[name]
+            for name, array in mine.numerics.items():
+                array[member] = kept.numerics[name]
+            held = np.searchsorted(kept.kept_weights, mine.kept_weights)
+            pairs = [(mine.direction, kept.direction), (mine.bias, kept.bias)]
+            for array, values in [*pairs, *zip(mine.leaves, kept.leaves, strict=True)]:
+                array[member] = values[held]
+            self.undetermined[member] = flags
 
     def put(self, member: int, setting: Setting, kept: Trajectory, loose: bool) -> None:
         """Fill in a member's arrays.
@@ -158,21 +188,33 @@ class Gathered:
             name: ("seed", values, {"long_name": MEMBERS[name], "units": "1"}) for name, values in facts.items()
         }
         groups["/numerics"] = groups["/numerics"].assign(of_members)
-        return groups | {"/final": layout.final(self.final, self.known)}
+        groups |= {"/final": layout.final(self.final, self.known)}
+        if self.companion is None:
+            return groups
+        found = beside.group(scenario, problem, self.companion, self.known)
+        if self.undetermined is not None and self.undetermined.size:
+            found[beside.UNDETERMINED] = beside.flags(self.undetermined, ("seed", "neuron"))
+        return groups | {f"/{beside.GROUP}": found}
 
     def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Everything with a member axis, by its name in a result that has it."""
-        mine = self.trajectory
-        yield from mine.variables.items()
-        yield from (("direction", mine.direction), ("bias_weight", mine.bias))
-        if self.network is not None:
-            leaves = layout.leaves(self.network, mine.leaves, ("snapshot",))
-            yield from ((name, variable.values) for name, variable in leaves.items())
-        yield from ((f"numerics/{name}", values) for name, values in mine.numerics.items())
+        yield from self._of(self.trajectory, "", "numerics/")
+        if self.companion is not None and self.undetermined is not None:
+            yield from self._of(self.companion, f"{beside.GROUP}/", f"{beside.GROUP}/")
+            yield (f"{beside.GROUP}/{beside.UNDETERMINED}", self.undetermined)
         yield from ((f"final/{name}", values) for name, values in self.final.items())
         yield from (
             (name, self.known[name]) for name in self.known.keys() & MISSING if _by_member(self.known[name], name)
         )
+
+    def _of(self, trajectory: Trajectory, root: str, numerics: str) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The arrays of a trajectory. root, numerics: what stands before the names of its variables, and of its counts."""
+        found = {**trajectory.variables, "direction": trajectory.direction, "bias_weight": trajectory.bias}
+        if self.network is not None:
+            leaves = layout.leaves(self.network, trajectory.leaves, ("snapshot",))
+            found |= {name: variable.values for name, variable in leaves.items()}
+        yield from ((f"{root}{name}", values) for name, values in found.items())
+        yield from ((f"{numerics}{name}", values) for name, values in trajectory.numerics.items())
 
 
 def _ended(facts: Mapping[str, NDArray[Any]], member: int) -> Outcome:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from ..kinds import plugins_used
 from ..scenario import Scenario
@@ -69,6 +70,15 @@ def status_attributes(status: Status) -> dict[str, Any]:
         "status_remedy": status.remedy,
         "exit_code": status.exit_code,
     }
+
+
+def with_status(tree: xr.DataTree, status: Status) -> xr.DataTree:
+    """The same result with another status."""
+    told = status_attributes(status)
+    tree = tree.copy()
+    tree.attrs |= {name: value for name, value in told.items() if name in tree.attrs}
+    tree["numerics"].attrs |= told
+    return tree
 
 
 @cache

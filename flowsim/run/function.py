@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 
 #: The keys of [flow] and of [observe] that may be given by their names.
 OF_FLOW = frozenset(
-    ("method", "step", "batch", "iterations", "solver", "clock", "rtol", "wall_time", "merge", "rates", *OF_OPTIMIZERS)
+    (
+        "method",
+        "step",
+        "batch",
+        "iterations",
+        "solver",
+        "clock",
+        "rtol",
+        "certify",
+        "wall_time",
+        "merge",
+        "rates",
+        *OF_OPTIMIZERS,
+    )
 )
 OF_OBSERVE = frozenset(
     ("times", "spacing", "variables", "snapshots", "probes", "grid", "eigenvalues", "kernel_samples")

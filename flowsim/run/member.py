@@ -154,9 +154,7 @@ class Member:
             assert begun.start is not None, "a later stage begins where the one before ended"
             reduced = going_on(reduced, self._anew(begun.start))
         self.integrator: Integrator = make(part, reduced, plan)
-        whole = self._whole[begun.stage]
-        counts, attacked = begun.counts, self._attacked()
-        self.recorder = Recorder(whole, prepared.setting, prepared.selection, begun.time, counts, attacked)
+        self.recorder = self._recorder(begun)
 
     def _attacked(self) -> dict[str, float]:
         """Observables of no dims, by name: what they were where the first adversarial training ended; none before."""
@@ -165,6 +163,10 @@ class Member:
             return {}
         end = len(self._names) - 1 - self._names[::-1].index(last)
         return {name: float(values[end]) for name, values in self._earlier.variables.items() if values.ndim == 1}
+
+    def _recorder(self, begun: Begun) -> Recorder:
+        setting, selection, attacked = self.prepared.setting, self.prepared.selection, self._attacked()
+        return Recorder(self._whole[begun.stage], setting, selection, begun.time, begun.counts, attacked)
 
     def _anew(self, start: Snapshot) -> Snapshot:
         """The weights, with the arrays that the stage under way draws anew."""

@@ -15,13 +15,16 @@ import xarray as xr
 
 from ..arrays import Booleans
 from ..errors import FlowsimError
+from ..evaluate.undetermined import undetermined
 from ..results import in_memory, open
+from ..results.companion import filled
 from ..results.gathered import NOT_RUN, Gathered, Outcome
 from ..solve import Plan, Report
 from ..solve.compiling import Clock
 from ..solve.status import Status
 from ..threads import cores, one_blas_thread
 from . import checkpoint
+from .companion import Companion
 from .member import Member
 from .prepare import Prepared
 from .progress import Standing
@@ -163,7 +166,15 @@ class Members:
             return Outcome(Status("refused", str(error), "the other members are not concerned", 3))
         member = Member(prepared, self.scenario, self.clock)
         status = member.drive(lambda report: None, lambda: None, self.stopped)
-        gathered.put(index, prepared.setting, member.trajectory(complete=False), member.loose)
+        kept = member.trajectory(complete=False)
+        gathered.put(index, prepared.setting, kept, member.loose)
+        if self.scenario.certified and not status.exit_code:
+            companion = Companion(prepared, kept)
+            ended = companion.follow(lambda report: None, lambda: None, self.stopped)
+            if ended.exit_code:
+                return member.outcome(ended)
+            there = filled(companion.trajectory(complete=False), kept)
+            gathered.put_companion(index, there, undetermined(prepared.setting, kept, there))
         return member.outcome(status)
 
     def _cut(self, interrupted: bool) -> str:

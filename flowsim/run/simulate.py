@@ -13,13 +13,14 @@ import xarray as xr
 from ..errors import UsageError
 from ..evaluate import phases
 from ..processes import alike, first, surviving, together
-from ..results import attributes, check_installed, claimed, layout, placed, status_attributes
+from ..results import attributes, check_installed, claimed, layout, placed, status_attributes, with_status
 from ..scenario import Scenario
 from ..signals import Ending, endings
 from ..solve.compiling import warning
 from ..solve.status import EVALUATING, RUNNING, Status, interrupted
 from ..threads import blas_threads
 from . import checkpoint
+from .certify import certified
 from .cost import check_disk
 from .members import Members, Tell
 from .output import Output
@@ -88,6 +89,8 @@ def _run(
             tree = _result(members, status)
         else:
             status, tree = before
+        if prepared.scenario.certified and "error" not in tree.children:
+            tree, status = certified(tree, status, prepared, output, tell, ending.flag)
         if not status.exit_code and prepared.scenario.evaluate.anything:
             tree = _evaluated(tree, status, prepared, output, tell, ending)
         elif status.exit_code and prepared.scenario.evaluate.limit:
@@ -121,7 +124,7 @@ def _evaluated(
         if tell is not None:
             tell(Standing(len(prepared.scenario.seeds), 0, 1, phase=what))
 
-    tree = _ended(tree.assign({checkpoint.GROUP: xr.DataTree(checkpoint.after_flow(flown))}), EVALUATING)
+    tree = with_status(tree.assign({checkpoint.GROUP: xr.DataTree(checkpoint.after_flow(flown))}), EVALUATING)
     missing = [name for name in wanted(prepared.scenario) if name not in tree.children]
     found = evaluations(prepared.scenario, prepared.setting, tree.to_dataset(), say, missing)
     for name in missing:
@@ -132,9 +135,9 @@ def _evaluated(
         except KeyboardInterrupt:
             if not ending.asked:
                 raise
-            return _ended(tree, interrupted(f"in the evaluation ({name}); the flow {flown.cause}"))
+            return with_status(tree, interrupted(f"in the evaluation ({name}); the flow {flown.cause}"))
         tree = tree.assign({name: xr.DataTree(group)})
-    return _ended(tree.drop_nodes(checkpoint.GROUP), flown)
+    return with_status(tree.drop_nodes(checkpoint.GROUP), flown)
 
 
 def _no_limit(status: Status) -> xr.Dataset:
@@ -142,12 +145,3 @@ def _no_limit(status: Status) -> xr.Dataset:
     from ..evaluate.kkt import without_limit
 
     return without_limit(f"the flow ended before its goal, with the status {status.name}: {status.cause}")
-
-
-def _ended(tree: xr.DataTree, status: Status) -> xr.DataTree:
-    """The same result with another status."""
-    told = status_attributes(status)
-    tree = tree.copy()
-    tree.attrs |= {name: value for name, value in told.items() if name in tree.attrs}
-    tree["numerics"].attrs |= told
-    return tree

@@ -28,6 +28,7 @@ OF_THE_FLOW = {
     "rtol": None,
     "devices": 1,
     "block": "auto",
+    "certify": False,
 }
 #: The keys that belong to optimisers.
 OF_OPTIMIZERS = ("momentum", "nesterov", "weight_decay", "label_noise", "schedule", "betas", "epsilon")
@@ -199,6 +200,11 @@ class Flow(Section):
         "auto",
         description="how many samples a device looks at at once, on the engine diffrax, at most: what it makes of them "
         'takes memory; "auto": as many as take 256 MiB',
+    )
+    certify: bool = Field(
+        False,
+        description="estimate the global error of every variable at every kept instant, by a companion run at a smaller "
+        "rtol; of stages, where one asks for it",
     )
     rates: dict[str, NonNegative] | None = Field(
         None,

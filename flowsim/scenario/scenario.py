@@ -196,6 +196,11 @@ class Scenario(Section):
         return tuple(self.model_copy(update={"seed": seed}) for seed in self.seeds)
 
     @property
+    def certified(self) -> bool:
+        """Whether the errors of what is kept are estimated."""
+        return any(flow.certify for _, flow in self.flows())
+
+    @property
     def open_ended(self) -> bool:
         """Whether the end of the grid of kept instants is unknown beforehand; that of an ensemble is flow.until.time."""
         return self.flow.until.open_ended and not self.is_ensemble

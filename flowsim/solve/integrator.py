@@ -131,6 +131,9 @@ class Dense(Integrator, Protocol):
     def goal(self, log_loss: float) -> str:
         """The goal that is met, in words, known that one is."""
 
+    def cautious(self, carry: Any, part: float) -> Any:
+        """The carry with a part of the step that it would try next."""
+
 
 @runtime_checkable
 class Flying(Integrator, Protocol):

@@ -26,7 +26,7 @@ RUNNING = Status(
 #: What stands there from the end of the flow until all that [evaluate] asks for is there.
 EVALUATING = Status(
     "evaluating",
-    "the flow is done, but not all of its evaluation was when this was written",
+    "the flow is done, but not its companion run, or not all of its evaluation, when this was written",
     "if nothing runs any more, --resume goes on from here",
     3,
 )

@@ -211,6 +211,10 @@ class DiffraxIntegrator:
         return reached_goal(self._until, log_loss)
 
     @in_float64
+    def cautious(self, carry: Carry, part: float) -> Carry:
+        return carry._replace(step=carry.step * part)
+
+    @in_float64
     def now(self, carry: Carry) -> Snapshot:
         if carry.times is not None and float(jnp.exp(carry.times.log_time)) > self._goals.end:
             return self.at(carry, self._goals.end)

@@ -140,6 +140,10 @@ class NumbaIntegrator:
     def goal(self, log_loss: float) -> str:
         return reached_goal(self._until, log_loss)
 
+    def cautious(self, carry: Carry, part: float) -> Carry:
+        carry.state.clock[layout.STEP] *= part
+        return carry
+
     def _log_loss(self, y: Floats) -> float:
         """Of what is trained on, at a state."""
         there = self._empty()
