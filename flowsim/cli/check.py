@@ -47,6 +47,7 @@ def described(scenario: Scenario) -> tuple[dict[str, Any], list[str]]:
 
 
 def _facts(prepared: Any, expected: Any) -> dict[str, Any]:
+    from ..run.companion import rtol_of, rtols
     from ..run.cost import data_bytes
 
     problem, reduced, plan = prepared.problem, prepared.reduced, prepared.plan
@@ -71,6 +72,7 @@ def _facts(prepared: Any, expected: Any) -> dict[str, Any]:
         "solver": plan.solver,
         "coordinates": plan.coordinates,
         "until": [_until(part.flow) for part in prepared.scenario.stages],
+        "companion_rtol": [rtol_of(rtol) for rtol in rtols(prepared.scenario)] if prepared.scenario.certified else [],
         "plugins": [f"{plugin}: {listed(kinds)}" for plugin, kinds in used(prepared.scenario.to_dict()).items()],
         "reasons": list(plan.reasons),
         "warnings": list(plan.warnings),
@@ -104,6 +106,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"reduction    {facts['reduced_samples']} x {facts['reduced_coordinates']}: {merged}; {projected}",
         *(f"until        {line}" for line in facts["until"]),
         *(f"{choice.split(' ', 1)[0]:<12} {choice.split(' ', 1)[1]}" for choice in facts["reasons"]),
+        *([f"certify      {_companion(facts)}"] if facts["companion_rtol"] else []),
         *(f"warning      {warning}" for warning in facts["warnings"]),
         f"variables    {', '.join(facts['variables'])}",
         *(f"summarised   {name}: quantiles per cluster, since it would be too large" for name in facts["summarised"]),
@@ -124,6 +127,10 @@ def _until(flow: Any) -> str:
         return f"{name} {value:g}{kept}"
 
     return "; or ".join(told(name, value) for name, value in flow.until.goals.items())
+
+
+def _companion(facts: dict[str, Any]) -> str:
+    return f"errors estimated by a companion run at rtol {', '.join(f'{rtol:g}' for rtol in facts['companion_rtol'])}"
 
 
 def _time(facts: dict[str, Any]) -> str:

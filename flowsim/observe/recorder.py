@@ -26,6 +26,8 @@ from .trajectory import Trajectory
 PER_SAMPLE_LIMIT = 20_000_000
 #: A total mass this many times its first value has left the initial scale.
 GROWN = 10.0
+#: A certified run keeps its companion's values, and errors, beside its own.
+COPIES = 3
 #: A stride that no run reaches.
 NEVER = 2**62
 QUANTILE_SUFFIX = "_quantile"
@@ -102,7 +104,7 @@ class Selection:
         kept = (instants + scenario.is_ensemble) * sum(map(math.prod, shapes.values()))
         weights = (setting.problem.hidden_direction, *setting.problem.leaves)
         kept += sum(map(snapshot_count, scenario.stages)) * sum(matrix.size for matrix in weights)
-        kept *= members
+        kept *= members * (COPIES if scenario.certified else 1)
         if 8 * kept > (most := limit("kept")):
             fewer = "lower observe.times or observe.snapshots, or name fewer observe.variables"
             told = f"this run would keep {size(8 * kept)}, more than {size(most)}; {fewer}"

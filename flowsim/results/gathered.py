@@ -139,7 +139,7 @@ class Gathered:
         weights = np.append(np.searchsorted(kept.kept_weights, slots[there]), -1)
         filled = [*there, len(slots)]
         with self.writing:
-            if reached < len(mine.time):
+            if reached < len(mine.time) or self.companion is not None:
                 self._clear(member)
             for name, array in mine.variables.items():
                 array[member, :reached] = kept.variables[name][:reached]

@@ -17,7 +17,7 @@ from ..results.companion import GROUP
 from ..solve import Report
 from ..solve.status import EVALUATING, Status
 from . import checkpoint
-from .companion import Companion, rtol_of
+from .companion import Companion, rtol_of, rtols
 from .output import Output
 from .prepare import Prepared
 from .progress import Standing
@@ -80,7 +80,6 @@ def _group(tree: xr.DataTree, prepared: Prepared, companion: Companion) -> xr.Da
 
 def _with_errors(tree: xr.DataTree, prepared: Prepared, why: str) -> xr.DataTree:
     """why: the companion ended before the run did; "" where it did not."""
-    flows = [part.flow for part in prepared.scenario.stages if not part.flow.descends]
-    rtols = tuple(dict.fromkeys(flow.rtol for flow in flows))
-    facts = Facts(rtols, tuple(map(rtol_of, rtols)), why)
+    rtol = rtols(prepared.scenario)
+    facts = Facts(rtol, tuple(map(rtol_of, rtol)), why)
     return tree.assign({"error": xr.DataTree(error_group(tree, facts))})

@@ -75,6 +75,11 @@ def rtol_of(rtol: float) -> float:
     return rtol * TIGHTER if rtol * TIGHTER >= SMALLEST_RTOL else rtol / TIGHTER
 
 
+def rtols(scenario: Scenario) -> tuple[float, ...]:
+    """The tolerances of a run's flows, each once."""
+    return tuple(dict.fromkeys(part.flow.rtol for part in scenario.stages if not part.flow.descends))
+
+
 def legs(scenario: Scenario, kept: Trajectory, names: Sequence[str]) -> Iterator[Leg]:
     """The stages of a run. names: of the stage that led to each instant, of a run that has any."""
     begin, logarithms = 0, not math.isfinite(kept.time[-1])

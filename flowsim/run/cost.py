@@ -15,13 +15,17 @@ from ..scenario.flow import Flow, Stage
 
 #: Evaluations that a prediction assumes for a flow. Iterations of descent are known.
 EVALUATIONS = 1500
+#: A certified run has a companion, which makes somewhat more evaluations than itself.
+CERTIFIED = 2.2
 #: What is kept is in memory twice while it is laid out and written.
 COPIES = 2
 
 
 def evaluations(scenario: Scenario) -> float:
-    """Evaluations of all stages: the iterations of descent, EVALUATIONS for a flow."""
-    return sum(map(_evaluations, (part.flow for part in scenario.stages)))
+    """Evaluations of all stages: the iterations of descent, EVALUATIONS for a flow; of a certified run those of its
+    companion, too."""
+    runs = CERTIFIED if scenario.certified else 1.0
+    return runs * sum(map(_evaluations, (part.flow for part in scenario.stages)))
 
 
 def times(scenario: Scenario, work: Work) -> list[Part]:
@@ -47,7 +51,7 @@ def flow_times(scenario: Scenario, work: Work) -> Iterator[Part]:
             name = flow.name
             steps = flow.attack.iterations if flow.attack is not None else 0
             copies = flow.noise.draws if flow.noise is not None else 1
-        count, whole = _evaluations(flow), work.samples
+        count, whole = _evaluations(flow) * (CERTIFIED if scenario.certified else 1.0), work.samples
         keys = {f"{key}.{'iterations' if flow.iterations else 'until'}": count}
         keys |= {f"{key}.attack.steps": float(steps)} if steps else {}
         keys |= {f"{key}.noise.draws": float(copies)} if copies > 1 else {}
