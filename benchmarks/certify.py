@@ -12,15 +12,20 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import xarray as xr
 from tables import machine, say, text_table, write_markdown
 
 import flowsim
+from flowsim.results import companion as beside
+from flowsim.results import layout
+from flowsim.run import companion
+from flowsim.run.prepare import Prepared
 
 REFERENCE_RTOL = 1e-12
 #: What is asked for: so often within, so often no more than so many times as large, and at so much cost.
@@ -174,20 +179,25 @@ def scenarios(sort: str, first: int, count: int) -> Iterator[tuple[int, flowsim.
 
 def reference(scenario: flowsim.Scenario, tree: xr.DataTree) -> xr.DataTree:
     """The same problem at REFERENCE_RTOL, at the instants that the run has kept."""
-    if scenario.stage:
-        asked = {f"{key}.rtol": REFERENCE_RTOL for key, _ in scenario.flows()}
-    else:
-        asked = {"flow.rtol": REFERENCE_RTOL}
-        if "log10_time" in tree.coords or not scenario.flow.until.time:
-            times = tree["time"].to_numpy()
-            asked |= {
-                "observe.times": times.tolist(),
-                "flow.until": {"time": float(times[-1])},
-                "observe.spacing": "linear",
-            }
-            # the time of a loss clock is as good as its steps are short: those of a pair of order 8 are not
-            asked |= {"flow.clock": "loss", "flow.solver": "dopri5"} if "log10_time" in tree.coords else {}
+    if "log10_time" in tree.coords:
+        return _by_the_loss_clock(scenario, tree)
+    asked: dict[str, Any] = {f"{key}.rtol": REFERENCE_RTOL for key, _ in scenario.flows()}
+    if not scenario.stage and not scenario.flow.until.time:
+        times = tree["time"].to_numpy()
+        asked |= {"observe.times": times.tolist(), "flow.until": {"time": float(times[-1])}}
     return flowsim.run(scenario.replace(asked), warn=lambda message: None)
+
+
+def _by_the_loss_clock(scenario: flowsim.Scenario, tree: xr.DataTree) -> xr.DataTree:
+    """Beyond any time that [observe] could list. Its time is as good as its steps are short, so these are of a pair of
+    order 5, and of rkc2 where that is stiff."""
+    prepared, kept = Prepared(scenario), layout.trajectory_of(tree)
+    prepared.plans = tuple(replace(plan, solver="dopri5+rkc2") for plan in prepared.plans)
+    with patch.object(companion, "rtol_of", lambda rtol: REFERENCE_RTOL), patch.object(companion, "ROUNDING", 0.0):
+        exact = companion.Companion(prepared, kept)
+        exact.follow(lambda report: None, lambda: None, np.zeros(1, dtype=np.bool_))
+    found = beside.filled(exact.trajectory(complete=False), kept)
+    return xr.DataTree(beside.group(scenario, prepared.problem, found, layout.coordinates(prepared.setting)))
 
 
 def measure(sort: str, number: int, scenario: flowsim.Scenario) -> Measured | None:

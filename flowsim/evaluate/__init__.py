@@ -41,7 +41,9 @@ def evaluate(
         scenario = case.asking({f"evaluate.{key}": value for key, value in (asked or {}).items()})
         say = progress if progress is not None else lambda what: None
         names = wanted(scenario)
-        groups = dict(zip(names, evaluations(scenario, case.setting, case.trajectory, say, names), strict=True))
+        groups = dict(
+            zip(names, evaluations(scenario, case.setting, case.trajectory, say, names, case.companion), strict=True)
+        )
     if not groups:
         raise UsageError(f"nothing is asked for; the keys of [evaluate] are {', '.join(EVALUATIONS)}")
     return xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})

@@ -17,6 +17,7 @@ from ..kinds.network import Network as OfTree
 from ..observe import Setting, parameters
 from ..problem import Problem, Reduced, build, reduce
 from ..results import layouts, open, open_point
+from ..results.companion import root_of
 from ..results.layout import leaf_names, snapshot_index
 from ..results.stored import scenario_of
 from ..results.weights import weights_of
@@ -120,6 +121,16 @@ class Case:
             kept = snapshot_index(self._root)
             part = part.isel(snapshot=np.flatnonzero((kept >= first) & (kept <= last)))
         return part
+
+    @cached_property
+    def companion(self) -> xr.Dataset | None:
+        """The same of the companion of a certified run; None of others."""
+        root = root_of(self.tree)
+        if root is None:
+            return None
+        tree = self.tree.copy()
+        tree.dataset = root
+        return Case(tree, self.name, self._seed, self.stage, self._function).trajectory
 
     @cached_property
     def weights(self) -> Snapshot:

@@ -222,7 +222,13 @@ def followed(scenario: Scenario) -> tuple[str, ...]:
 
 
 def evidence_of(
-    scenario: Scenario, setting: Setting, trajectory: xr.Dataset, say: Callable[[str], None] | None = None
+    scenario: Scenario,
+    setting: Setting,
+    trajectory: xr.Dataset,
+    say: Callable[[str], None] | None = None,
+    companion: xr.Dataset | None = None,
 ) -> Evidence:
-    """A run as claims see it. say: told how far what takes long is."""
-    return Evidence(scenario, setting, trajectory, scenario.flow.step, say=say)
+    """A run as claims see it. say: told how far what takes long is. companion: the trajectory of its companion, if it is
+    certified."""
+    other = None if companion is None else Evidence(scenario, setting, companion, scenario.flow.step, say=say)
+    return Evidence(scenario, setting, trajectory, scenario.flow.step, say=say, companion=other)

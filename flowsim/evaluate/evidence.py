@@ -43,7 +43,7 @@ class NotCovered(NotApplicable):
 class Evidence:
     """trajectory: the root group of a result. step: that of gradient descent, None for a flow. known: what several claims
     share and takes long to find. given: a KKT point that claims about every one are asked of, None for the flow's own.
-    say: told how far what takes long is."""
+    say: told how far what takes long is. companion: of a certified run, its companion as evidence."""
 
     scenario: Scenario
     setting: Setting
@@ -52,6 +52,7 @@ class Evidence:
     known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     given: Point | None = field(default=None, compare=False, repr=False)
     say: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    companion: Evidence | None = field(default=None, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
@@ -93,7 +94,7 @@ class Evidence:
 
     def asked_of(self, setting: Setting, given: Point) -> Evidence:
         """The same for another KKT point of the same samples, with the same fresh ones; setting: of as many neurons."""
-        other = replace(self, setting=setting, known={}, given=given)
+        other = replace(self, setting=setting, known={}, given=given, companion=None)
         if "test" in vars(self):  # they take longer to draw than claims to be asked
             vars(other)["test"] = self.test
         return other

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import xarray as xr
 
 from .claim import Claim, Premise, Window, number, selected
 from .evidence import Evidence, NotApplicable, NotCovered
+from .global_error import FACTOR
 from .verdicts import CONSTANT, FAILS, HOLDS, NOT_APPLICABLE, NOT_COVERED, OUTSIDE, PREMISE, VACUOUS, VERDICTS
 
 #: Note of what neither confirms nor refutes, as 0/0 and inf - inf do not.
@@ -21,7 +22,7 @@ NO_NUMBER = "what was measured, or its bound, is no number"
 @dataclass(frozen=True)
 class Finding:
     """measured, bound: NaN where there is none. constants: name -> (value, origin). note: why the verdict is neither
-    "holds" nor "fails"."""
+    "holds" nor "fails", and what of it the error of a certified run could turn."""
 
     claim: Claim
     verdict: str
@@ -70,6 +71,42 @@ def judged(claim: Claim, evidence: Evidence) -> Finding:
     if missing and not refuted:
         return replace(found, verdict=NOT_COVERED, note=missing)
     return replace(found, verdict=HOLDS if keeps else FAILS)
+
+
+def wary(found: Finding, other: Finding) -> Finding:
+    """A finding with a note where the run's error could turn its verdict. other: the same claim asked of the companion.
+
+    The error of a measured number is what stated errors of variables are: FACTOR times what it is in the companion beyond.
+    """
+    notes = [found.note, *_turns(found, other)]
+    return replace(found, note="; ".join(filter(None, notes)))
+
+
+def _turns(found: Finding, other: Finding) -> Iterator[str]:
+    if other.verdict != found.verdict:
+        there = f"{other.verdict} ({_number(other.measured)})"
+        yield f"the run's error could turn this: in its companion the verdict is {there}"
+        return
+    if found.verdict in (HOLDS, FAILS):
+        error = _apart(found.measured, other.measured) + _apart(found.bound, other.bound)
+        if abs(found.measured - found.bound) <= error and error > 0:
+            yield f"the run's error could turn this: {_number(found.measured)} is known to {error:.1g}"
+    margins = {premise.name: premise.margin for premise in other.premises}
+    for premise in found.premises:
+        error = _apart(premise.margin, margins.get(premise.name, premise.margin))
+        if abs(premise.margin) <= error and error > 0:
+            yield f"the run's error could turn the premise {premise.name}: its margin is known to {error:.1g}"
+
+
+def _apart(one: float, other: float) -> float:
+    """The error of a number, where the companion has the other one; 0 where neither is one."""
+    if one == other or math.isnan(one):
+        return 0.0
+    return math.inf if math.isnan(other) else FACTOR * abs(one - other)
+
+
+def _number(value: float) -> str:
+    return "no number" if math.isnan(value) else f"{value:.6g}"
 
 
 def _premises(claim: Claim, evidence: Evidence) -> tuple[Premise, ...]:
@@ -126,7 +163,11 @@ COLUMNS: dict[str, tuple[str, type, Callable[[Finding], Any]]] = {
     "measured": ("measured value", float, lambda found: found.measured),
     "holds": ("whether the verdict is that it holds", bool, lambda found: found.holds),
     "verdict": (", ".join(VERDICTS), str, lambda found: found.verdict),
-    "note": ("why the claim neither holds nor fails", str, lambda found: found.note),
+    "note": (
+        "why the claim neither holds nor fails, or what the run's error could turn",
+        str,
+        lambda found: found.note,
+    ),
     "span": ("what the statement speaks of", str, lambda found: str(found.window or "")),
     "span_begin": ("begin of the span, on its clock", float, lambda found: _of_window(found, "begin")),
     "span_end": ("end of the span", float, lambda found: _of_window(found, "end")),
@@ -141,7 +182,10 @@ def held_against(claims: Mapping[str, Claim], names: Iterable[str], evidence: Ev
     named, and gets its row with the reason where it is named itself."""
     named = tuple(names)
     insisted = selected(claims, (name for name in named if "." in name))
-    findings = {name: judged(claim, evidence) for name, claim in selected(claims, named).items()}
+    asked = selected(claims, named)
+    findings = {name: judged(claim, evidence) for name, claim in asked.items()}
+    if evidence.companion is not None:
+        findings = {name: wary(found, judged(asked[name], evidence.companion)) for name, found in findings.items()}
     return layout(
         {name: found for name, found in findings.items() if found.verdict != NOT_APPLICABLE or name in insisted}
     )

@@ -47,13 +47,19 @@ def wanted(scenario: Scenario) -> list[str]:
 
 
 def evaluations(
-    scenario: Scenario, setting: Setting, root: xr.Dataset, say: Say, names: Iterable[str]
+    scenario: Scenario,
+    setting: Setting,
+    root: xr.Dataset,
+    say: Say,
+    names: Iterable[str],
+    companion: xr.Dataset | None = None,
 ) -> Iterator[xr.Dataset]:
     """These groups, one after the other, each computed when it is its turn.
 
-    root: the root group of a run that has reached its end. say is called with what is begun.
+    root: the root group of a run that has reached its end; companion: with the values of its companion, where it is
+    certified. say is called with what is begun.
     """
-    evidence = evidence_of(scenario, setting, root, say)
+    evidence = evidence_of(scenario, setting, root, say, companion)
     for name in names:
         say(name)
         yield EVALUATIONS[name](evidence, say)

@@ -76,7 +76,7 @@ def _draw_bands(axes: Axes, runs: Sequence[Run], found: Sequence[Bands], clock: 
             label = run.name if len(one.bands) == 1 else f"{run.name}: {band.label}"
             line = LINES[(number + place // len(PALETTE)) % len(LINES)]
             axes.plot(at, band.median, line, color=colour, linewidth=_width(band), label=label)
-            if filled and band.count > 1:
+            if band.filled(filled):
                 axes.fill_between(at, band.quantiles[1], band.quantiles[3], color=colour, alpha=0.2, linewidth=0)
     if all(one.log for one in found) and any(map(is_wide, found)):
         axes.set_yscale("log")

@@ -22,7 +22,7 @@ from ..results import open
 from ..results.layout import named_by
 from ..results.stored import keys_of
 from ..scenario.arrays import SECTIONS
-from .summary import at_instants, evenly, quantiles
+from .summary import at_instants, evenly, quantiles, widened
 
 #: No more instants are drawn, evenly chosen among those that were kept.
 MAX_INSTANTS = 500
@@ -63,17 +63,25 @@ class Clock:
 @dataclass(frozen=True)
 class Band:
     """The spread of some values over time: quantiles (SHARES, T). count: of how many values, at most; of one, all rows are
-    the same. group: VOID, or the label of its clusters: what it is drawn like where there are too many to tell apart."""
+    the same. group: VOID, or the label of its clusters: what it is drawn like where there are too many to tell apart.
+    certified: whether the rows beside the median are further from it by estimated errors."""
 
     label: str
     quantiles: Floats
     count: int
     group: str = ""
+    certified: bool = False
 
     @classmethod
-    def of(cls, label: str, values: Floats, group: str = "") -> Band:
-        """values (T, N), NaN where there is none"""
-        return cls(label, quantiles(values, SHARES), values.shape[1], group)
+    def of(cls, label: str, values: Floats, group: str = "", errors: Floats | None = None) -> Band:
+        """values (T, N), NaN where there is none; errors (T, N): those of a certified run."""
+        if errors is None:
+            return cls(label, quantiles(values, SHARES), values.shape[1], group)
+        return cls(label, widened(values, errors, SHARES), values.shape[1], group, True)
+
+    def filled(self, few: bool) -> bool:
+        """Whether what is between its rows is drawn: quartiles where bands are few, errors of a single value always."""
+        return few if self.count > 1 else self.certified
 
     @property
     def median(self) -> Floats:
@@ -190,7 +198,17 @@ class Source:
         Raises UsageError where it was not kept.
         """
         self.need(name)
-        kept = self.trajectory[name].reset_coords(drop=True).isel(time=self.clock.index)
+        return self._drawn(self.trajectory[name], dims)
+
+    def errors_over_time(self, name: str, *dims: str) -> Floats | None:
+        """The same of the variable's estimated errors; None of a run that is not certified. What is not known is 0."""
+        if self.found("error") is None or name not in (group := self.group("error")):
+            return None
+        errors = self._drawn(group[name], dims)
+        return np.where(np.isfinite(errors), errors, 0.0)
+
+    def _drawn(self, variable: xr.DataArray, dims: tuple[str, ...]) -> Floats:
+        kept = variable.reset_coords(drop=True).isel(time=self.clock.index)
         if "seed" not in kept.dims:
             kept = kept.expand_dims("seed")
         return np.asarray(kept.transpose("time", "seed", *dims).values, dtype=float)

@@ -64,7 +64,7 @@ def draw_bands(axes: Axes, found: Bands) -> None:
         if band.group != VOID:
             color, line = next(looks) if tell_apart else (SIGNS.get(band.group, GREY), "-")
         label = band.label if tell_apart else _group_label(band, found.bands)
-        if filled and band.count > 1:
+        if band.filled(filled):
             _fill(axes, found.clock.values, band, color, extremes=alone)
         thick = 1.8 if tell_apart else 0.9
         name = "_" if label in seen else label
@@ -76,6 +76,8 @@ def draw_bands(axes: Axes, found: Bands) -> None:
     several = any(band.count > 1 for band in found.bands)
     shown = ("quartiles and extremes" if alone else "quartiles") if filled else ""
     note = "median" + (f"; bands: {shown}" if shown else "") if several else ""
+    if any(band.certified and band.filled(filled) for band in found.bands):
+        note = f"{note}, wider by the estimated error" if note else "band: estimated error"
     if len(seen) > 1 or note:
         legend(axes, note)
 

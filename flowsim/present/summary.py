@@ -92,6 +92,17 @@ def spread(variable: xr.DataArray, shares: tuple[float, ...]) -> Floats:
     return quantiles(variable.transpose("time", ...).values.reshape(variable.sizes["time"], -1), shares)
 
 
+def widened(values: Floats, errors: Floats, shares: tuple[float, ...]) -> Floats:
+    """The same of values that are known to errors (T, N): quantiles below the median of the least that they may be, those
+    above it of the most."""
+    found = quantiles(values, shares)
+    for share, row, low, high in zip(
+        shares, found, quantiles(values - errors, shares), quantiles(values + errors, shares), strict=True
+    ):
+        row[:] = low if share < 0.5 else high if share > 0.5 else row
+    return found
+
+
 def quantiles(values: Floats, shares: tuple[float, ...]) -> Floats:
     """(share, T): over the second axis of values (T, N), of those that are not NaN."""
     if not values.shape[1]:

@@ -66,15 +66,13 @@ def unfinished(tree: xr.DataTree) -> xr.DataTree:
     )
 
 
-def beside(root: xr.Dataset, tree: xr.DataTree) -> xr.Dataset | None:
-    """The root group with the companion's values in place of the run's; None where there is no companion."""
+def root_of(tree: xr.DataTree) -> xr.Dataset | None:
+    """The root group with the companion's values in place of the run's; None of a result that has no companion."""
     if GROUP not in tree.children:
         return None
-    found = tree.children[GROUP].to_dataset(inherit=False)
-    if not set(found.sizes.items()) <= set(root.sizes.items()) | {
-        (dim, size) for dim, size in found.sizes.items() if dim not in root.sizes
-    }:
-        return None
+    root, found = tree.to_dataset(inherit=False), tree.children[GROUP].to_dataset(inherit=False)
+    if any(root.sizes.get(dim, size) != size for dim, size in found.sizes.items()):
+        return None  # of a part of a result
     return root.assign({name: array.variable for name, array in found.data_vars.items() if name in root})
 
 

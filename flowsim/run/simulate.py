@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..evaluate import phases
 from ..processes import alike, first, surviving, together
 from ..results import attributes, check_installed, claimed, layout, placed, status_attributes, with_status
+from ..results.companion import root_of
 from ..scenario import Scenario
 from ..signals import Ending, endings
 from ..solve.compiling import warning
@@ -126,7 +127,7 @@ def _evaluated(
 
     tree = with_status(tree.assign({checkpoint.GROUP: xr.DataTree(checkpoint.after_flow(flown))}), EVALUATING)
     missing = [name for name in wanted(prepared.scenario) if name not in tree.children]
-    found = evaluations(prepared.scenario, prepared.setting, tree.to_dataset(), say, missing)
+    found = evaluations(prepared.scenario, prepared.setting, tree.to_dataset(), say, missing, root_of(tree))
     for name in missing:
         output.checkpoint(tree)
         try:

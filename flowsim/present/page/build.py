@@ -34,6 +34,7 @@ PARTS: tuple[tuple[str, str, Callable[[Run], str]], ...] = (
     ("robust", "Robustness in numbers", sections.robustness),
     ("features", "Features", pictures),
     ("limit", "Distance from a KKT point", sections.limit),
+    ("errors", "Estimated errors", sections.errors),
     ("numerics", "Numerics", sections.numerics),
     ("scenario", "Scenario", sections.scenario),
     ("reproduce", "How to make it again", sections.reproduction),

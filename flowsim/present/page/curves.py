@@ -13,7 +13,7 @@ from ...arrays import Floats
 from ..plots.loss import HELD_OUT
 from ..run import Run, number
 from ..source import label
-from ..summary import spread
+from ..summary import spread, widened
 
 #: More clusters than this have no curve of their own.
 OWN_CURVES = 12
@@ -69,6 +69,23 @@ def figures(run: Run) -> Iterator[Figure | Absent]:
             yield Figure(kind.key, kind.title, x=run.clock.label, at=run.clock.values, **drawn)
 
 
+def _known_to(run: Run, variable: xr.DataArray) -> xr.DataArray | float:
+    """The estimated errors of a variable of the trajectory, where it has any."""
+    if "error" not in run.groups or str(variable.name) not in (group := run.group("error")):
+        return 0.0
+    errors = group[str(variable.name)].isel(time=run.clock.index)
+    return errors.where(np.isfinite(errors), 0.0)
+
+
+def _wide(variable: xr.DataArray, errors: xr.DataArray | float, shares: tuple[float, ...]) -> Floats:
+    """`spread` of values that are known to these errors: see :func:`flowsim.present.summary.widened`."""
+    if isinstance(errors, float):
+        return spread(variable, shares)
+    dims = variable.transpose("time", ...).dims
+    values, known = (of.transpose(*dims).values.reshape(variable.sizes["time"], -1) for of in (variable, errors))
+    return widened(values, known, shares)
+
+
 def _median(variable: xr.DataArray) -> Floats:
     return spread(variable, (0.5,))[0]
 
@@ -108,7 +125,9 @@ def _from_to(name: str, values: Floats) -> str:
 
 
 def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
-    lower, median, upper = spread(cosine.max("cluster"), QUARTILES)
+    errors = _known_to(run, cosine)
+    best = errors if isinstance(errors, float) else errors.max("cluster")
+    lower, median, upper = _wide(cosine.max("cluster"), best, QUARTILES)
     return {
         "y": f"largest {label(cosine)}",
         "curves": [
@@ -120,22 +139,29 @@ def _alignment(run: Run, cosine: xr.DataArray) -> dict[str, Any]:
 
 
 def _loss(run: Run, log_loss: xr.DataArray) -> dict[str, Any]:
-    lower, median, upper = spread(log_loss, QUARTILES)
+    errors = _known_to(run, log_loss)
+    lower, median, upper = _wide(log_loss, errors, QUARTILES)
     members = [_band("quartiles of the members", lower, upper, 1)] if run.is_ensemble else []
+    known = [] if isinstance(errors, float) or members else [_band("estimated error", lower, upper, 1)]
     name = HELD_OUT[str(log_loss.name)]
     held_out = []
     if name in run.trajectory:
         held_out = [_line("held-out samples", _median(run.trajectory[name]), 2, "dash")]
     return {
         "y": label(log_loss),
-        "curves": [*members, _line("median of the members" if members else "training loss", median, 1), *held_out],
+        "curves": [
+            *members,
+            *known,
+            _line("median of the members" if members else "training loss", median, 1),
+            *held_out,
+        ],
         "said": _from_to(f"The {label(log_loss)}", median),
         "log": log_loss.name == "loss",
     }
 
 
 def _norms(run: Run, log_norm: xr.DataArray) -> dict[str, Any]:
-    least, lower, median, upper, largest = spread(log_norm, SPREAD)
+    least, lower, median, upper, largest = _wide(log_norm, _known_to(run, log_norm), SPREAD)
     return {
         "y": label(log_norm),
         "curves": [
@@ -188,7 +214,8 @@ def _per_sample(name: str, tone: int, size: bool = False) -> Callable[[Run, xr.D
         values = _sizes(values) if size else values
         if "quantile" in values.dims:
             return _from_quantiles(values, tone) | {"log": size}
-        least, low, lower, median, upper, high, largest = spread(values, (0.0, 0.05, *QUARTILES, 0.95, 1.0))
+        shares = (0.0, 0.05, *QUARTILES, 0.95, 1.0)
+        least, low, lower, median, upper, high, largest = _wide(values, _known_to(run, values), shares)
         return {
             "y": label(values),
             "curves": [

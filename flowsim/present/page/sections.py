@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluate.global_error import cost, worst
 from ...evaluate.neurons import FATES
 from ...evaluate.phases import moment
 from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
@@ -167,6 +168,24 @@ def _rests_on(claim: dict[str, Any]) -> str:
     return "; ".join([*premises, *constants, *span]) or "—"
 
 
+def errors(run: Run) -> str:
+    """The largest estimated error of each variable, and the neurons that are undetermined; "" without."""
+    if "error" not in run.groups:
+        return ""
+    group = run.groups["error"]
+    rtol = ", ".join(f"{value:g}" for value in np.atleast_1d(group.attrs["companion_rtol"]))
+    words = (
+        f"<p>Estimated by a companion run at rtol {rtol}; both together made {cost(group):.2f} times the evaluations of "
+        "the run alone. Bands of curves are wider by these errors.</p>"
+    )
+    if ended := str(group.attrs["companion_ended"]):
+        words += f"<p><strong>No estimate from there on:</strong> {escape(ended)}.</p>"
+    if told := str(group.attrs.get("undetermined", "")):
+        words += f"<p><strong>Undetermined:</strong> {escape(told)}.</p>"
+    rows = [(name, f"{largest:.2g}", number(time)) for name, (largest, time) in worst(group).items()]
+    return words + table(("variable", "largest error", "at time"), rows, 'class="stack"')
+
+
 def numerics(run: Run) -> str:
     told, last = run.attributes, run.final
     names = ("steps", "rejections", "evaluations", "updates", "events")
@@ -213,7 +232,7 @@ def reproduction(run: Run) -> str:
 
 def other_groups(run: Run) -> str:
     """What is in the file and not on this page."""
-    shown = {"phases", "claims", "robustness", "numerics", "final", "checkpoint", "data"}
+    shown = {"phases", "claims", "robustness", "numerics", "final", "checkpoint", "data", "error", "companion"}
     rows = [(name, ", ".join(map(str, group.data_vars))) for name, group in run.groups.items() if name not in shown]
     return table(("group", "variables"), rows) if rows else ""
 

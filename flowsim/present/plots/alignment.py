@@ -26,7 +26,9 @@ def series(
     best = np.moveaxis(cosine, -1, 0).max(axis=0)
     label = f"largest {source.label('cosine')}"
     if not by_cluster and clusters is None:
-        return Bands(source.clock, label, (Band.of("all neurons", pooled(best)),))
+        errors = source.errors_over_time("cosine", "neuron", "cluster")
+        known = None if errors is None else pooled(errors.max(axis=-1))
+        return Bands(source.clock, label, (Band.of("all neurons", pooled(best), errors=known),))
     return Bands(source.clock, label, tuple(_of_clusters(source, best, clusters)))
 
 

@@ -29,7 +29,10 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     label, drawn = source.label(name), {_members(source): name}
     if source.has(HELD_OUT[name]):
         label, drawn = label.replace("training ", ""), {"training samples": name, "held-out samples": HELD_OUT[name]}
-    bands = tuple(Band.of(words, source.over_time(variable)) for words, variable in drawn.items())
+    bands = tuple(
+        Band.of(words, source.over_time(variable), errors=source.errors_over_time(variable))
+        for words, variable in drawn.items()
+    )
     return Bands(source.clock, label, bands, log=name == "loss")
 
 

@@ -20,10 +20,14 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     source = source.chosen(seed)
     prefix = "log_" if source.has("log_cluster_mass") else ""
     mass = source.over_time(f"{prefix}cluster_mass", "cluster")
+    errors = source.errors_over_time(f"{prefix}cluster_mass", "cluster")
     signs = source.known("cluster_label", "cluster")[0]
     bands = [
         Band.of(
-            f"cluster {cluster} ({signs[cluster]:+g})", _positive(mass[..., cluster], prefix), f"{signs[cluster]:+g}"
+            f"cluster {cluster} ({signs[cluster]:+g})",
+            _positive(mass[..., cluster], prefix),
+            f"{signs[cluster]:+g}",
+            None if errors is None else errors[..., cluster],
         )
         for cluster in range(mass.shape[-1])
     ]

@@ -17,9 +17,10 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     """The spread of log norms over the targeted neurons of each sign and over those in the void region; where no targets
     are known, over the neurons of each sign; where these have no sign, over all neurons."""
     source = source.chosen(seed)
-    values = source.over_time("log_norm", "neuron")
+    values, errors = source.over_time("log_norm", "neuron"), source.errors_over_time("log_norm", "neuron")
     if not source.has("neuron_sign"):
-        band = Band.of(f"neurons of the first layer ({values.shape[2]})", pooled(values))
+        known = None if errors is None else pooled(errors)
+        band = Band.of(f"neurons of the first layer ({values.shape[2]})", pooled(values), errors=known)
         return Bands(source.clock, source.label("log_norm"), (band,))
     sign = source.known("neuron_sign", "neuron")
     # a member that has not run has signs of 0
@@ -31,7 +32,10 @@ def series(source: Source, *, seed: int | None = None) -> Bands:
     }
     bands = tuple(
         Band.of(
-            f"{name} ({int(mask.sum())})", pooled(values, mask)[:, mask.ravel()], VOID if name == "void region" else ""
+            f"{name} ({int(mask.sum())})",
+            pooled(values, mask)[:, mask.ravel()],
+            VOID if name == "void region" else "",
+            None if errors is None else pooled(errors)[:, mask.ravel()],
         )
         for name, mask in groups.items()
         if mask.any()

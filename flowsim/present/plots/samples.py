@@ -14,15 +14,18 @@ def bands_of_samples(source: Source, name: str, size: bool = False) -> tuple[str
     summary = name + QUANTILE_SUFFIX
     if source.has(summary) and not source.has(name):
         return source.label(summary), (_of_quantiles(source, summary, size),)
-    values = _sized(source.over_time(name, "sample"), size)
+    values, errors = _sized(source.over_time(name, "sample"), size), source.errors_over_time(name, "sample")
     if not source.has("clean_label"):
-        return source.label(name), (Band.of("all samples", pooled(values)),)
+        known = None if errors is None else pooled(errors)
+        return source.label(name), (Band.of("all samples", pooled(values), errors=known),)
     flipped = np.broadcast_to(
         source.known("clean_label", "sample") != source.known("label", "sample"), values.shape[1:]
     )
     kinds = {"clean labels": ~flipped, "flipped labels": flipped}
     return source.label(name), tuple(
-        Band.of(f"{kind} ({int(mask.sum())})", values[:, mask]) for kind, mask in kinds.items() if mask.any()
+        Band.of(f"{kind} ({int(mask.sum())})", values[:, mask], errors=None if errors is None else errors[:, mask])
+        for kind, mask in kinds.items()
+        if mask.any()
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from ...arrays import Floats
 from ...errors import UsageError
 from ...kinds.names import nearest
 from ..source import Band, Bands, Source
@@ -27,24 +28,27 @@ def series(source: Source, *, of: str = "loss", seed: int | None = None) -> Band
     if of not in kept:
         raise UsageError(f"no variable over time is called {of}; {nearest(of, kept)}there are {', '.join(kept)}")
     dims = tuple(str(dim) for dim in source.trajectory[of].dims if dim not in ("seed", "time"))
-    values = source.over_time(of, *dims)
-    places = list(product(*map(range, values.shape[2:])))
-    if len(places) > len(PALETTE):
-        entries = {f"all {len(places)} entries": values.reshape(len(values), -1)}
-    else:
-        columns = np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0)
-        entries = {
-            _named(source.trajectory, dims, place): column for place, column in zip(places, columns, strict=True)
-        }
+    values, errors = source.over_time(of, *dims), source.errors_over_time(of, *dims)
+    entries = _entries(source.trajectory, dims, values)
+    known = {} if errors is None else _entries(source.trajectory, dims, errors)
     there = {name: entry for name, entry in entries.items() if not np.isnan(entry).all()}
     if not there:
         raise UsageError(f"{of} has no values in this result")
-    bands = tuple(Band.of(name or "this run", entry) for name, entry in there.items())
+    bands = tuple(Band.of(name or "this run", entry, errors=known.get(name)) for name, entry in there.items())
     return Bands(source.clock, source.label(of), bands, log=all(np.nanmin(entry) > 0 for entry in there.values()))
 
 
 def draw(axes: Axes, found: Bands) -> None:
     draw_bands(axes, found)
+
+
+def _entries(trajectory: xr.Dataset, dims: tuple[str, ...], values: Floats) -> dict[str, Floats]:
+    """Each entry of values (T, seeds, …dims) by its name, as (T, seeds); all together where these are more than colours."""
+    places = list(product(*map(range, values.shape[2:])))
+    if len(places) > len(PALETTE):
+        return {f"all {len(places)} entries": values.reshape(len(values), -1)}
+    columns = np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0)
+    return {_named(trajectory, dims, place): column for place, column in zip(places, columns, strict=True)}
 
 
 def _named(trajectory: xr.Dataset, dims: tuple[str, ...], place: tuple[int, ...]) -> str:

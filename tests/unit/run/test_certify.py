@@ -11,7 +11,13 @@ import xarray as xr
 from support.degenerate import opposite
 
 import flowsim
+from flowsim.evaluate import findings
 from flowsim.evaluate.global_error import FACTOR, LAST_DIGITS, stated
+from flowsim.present.kinds import drawn_series, plot
+from flowsim.present.page.build import write_report
+from flowsim.present.page.curves import figures
+from flowsim.present.run import Run
+from flowsim.present.source import Source
 from flowsim.problem import Data, Weights
 from flowsim.run.progress import Standing
 from flowsim.solve import advance
@@ -166,6 +172,8 @@ def test_a_neuron_on_a_boundary_that_repels_it_is_named():
     assert not errors(against)["undetermined"].values.any()  # there it is held
 
 
+#: Rests on a number that is another one in the companion, its first premise.
+CLAIM = "frei_vardi_2023.theorem_2_1"
 LONG = {"flow.certify": True, "observe.snapshots": 3, "observe.times": 9}
 CUT = {
     "a kink": {**LONG, "model.activation": "relu"},
@@ -225,6 +233,44 @@ def assert_same_errors(tree: xr.DataTree, other: xr.DataTree) -> None:
     for group in ("companion", "error"):
         one, two = (each[group].to_dataset(inherit=False) for each in (tree, other))
         assert one.drop_attrs().identical(two.drop_attrs())
+
+
+def test_claims_are_asked_of_the_companion_too(small, tmp_path, monkeypatch):
+    """Of a run as it ends, and of its file later; of an error of any size, all verdicts that rest on numbers are told."""
+    scenario = small(evaluate__claims=[CLAIM], flow__certify=True, model__activation="relu", loss__kind="exponential")
+    sure = flowsim.run(scenario)["claims"]
+    assert not any("error could turn" in str(note) for note in sure["note"].to_numpy())
+    monkeypatch.setattr(findings, "FACTOR", 1e30)
+    flowsim.run(scenario, tmp_path / "a.nc")
+    with flowsim.open(tmp_path / "a.nc") as tree:
+        notes = tree["claims/note"].to_numpy()
+        assert any("the run's error could turn" in str(note) for note in notes)
+        again = flowsim.evaluate(tree, {"claims": [CLAIM]})
+        assert list(again["claims/note"].to_numpy()) == list(notes)
+
+
+def test_plots_and_pages_have_bands_of_the_error(small, tmp_path):
+    """Of a single curve its error, of quartiles what they may be at most."""
+    scenario = small(flow__rtol=1e-2, flow__certify=True)
+    tree = flowsim.run(scenario, tmp_path / "a.nc")
+    values, known = tree["log10_loss"].to_numpy(), errors(tree)["log10_loss"].values
+    (band,) = drawn_series(Source.of(tree), "variable", {"of": "log10_loss"}).bands
+    np.testing.assert_array_equal(
+        band.quantiles, [values - known, values - known, values, values + known, values + known]
+    )
+    assert len(plot(tree, "loss", interactive=False).collections) > len(
+        plot(flowsim.run(scenario.replace({"flow.certify": False})), "loss", interactive=False).collections
+    )
+    norms = drawn_series(Source.of(tree), "norms", {}).bands[0].quantiles
+    plain = drawn_series(Source.of(tree.to_dataset()), "norms", {}).bands[0].quantiles
+    assert (norms[:2] < plain[:2])[:, 1:].all()
+    assert (norms[3:] > plain[3:])[:, 1:].all()
+    np.testing.assert_array_equal(norms[2], plain[2])
+    page = tmp_path / "a.html"
+    write_report(tmp_path / "a.nc", page)
+    assert "Estimated errors" in page.read_text()
+    loss = next(figure for figure in figures(Run.of("a", tree)) if figure.key == "loss")
+    assert [curve["name"] for curve in loss.curves] == ["estimated error", "training loss"]
 
 
 def test_descent_makes_no_error_of_steps(small):
