@@ -1,4 +1,4 @@
-"""Arrays from CSV, NPY, NPZ and NetCDF files."""
+"""Arrays from CSV, NPY, NPZ and NetCDF files and from Zarr stores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import UsageError
 from ..gate import fits
-from .archives import UNREADABLE, check_file, netcdf_arrays, npy_array, npz_arrays
+from .archives import UNREADABLE, check_file, mapped_array, netcdf_arrays, npy_array, npz_arrays, zarr_arrays
 
-TABLE_SUFFIXES = (".csv", ".npz", ".nc")
-ARRAY_SUFFIXES = (".npy", *TABLE_SUFFIXES)
+#: Files that have all arrays of a table; the first of its files, which have an array each; a folder that has them all.
+FILE_SUFFIXES = (".csv", ".npz", ".nc")
+FIRST_OF_FILES = "x.npy"
+TABLE_SUFFIXES = (*FILE_SUFFIXES, FIRST_OF_FILES, ".zarr")
+ARRAY_SUFFIXES = (".npy", *FILE_SUFFIXES)
 #: What a table may have.
 NAMES = ("x", "y", "cluster", "centers")
 #: Memory that a CSV file takes while it is read, in bytes for each of its own.
@@ -24,6 +27,9 @@ def read_table(path: Path) -> dict[str, Floats]:
     """Arrays x, y and, where the file has them, cluster and centers, all as float64.
 
     CSV: a header row; columns ``y`` and ``cluster`` are named, every other column is a feature.
+    NPY: ``x.npy``, beside which ``y.npy`` and the others are, or all of them with the same letters before; arrays of
+    float64 stay on the disk until they are looked at.
+    Zarr: arrays of the root, or of the group ``data``.
     NetCDF: variables of the root, or of the group ``data`` (as a flowsim result has it).
     Raises ValueError where the file cannot be read as such.
     """
@@ -32,6 +38,11 @@ def read_table(path: Path) -> dict[str, Floats]:
             arrays = _csv(path)
         elif path.suffix == ".npz":
             arrays = npz_arrays(path, NAMES)
+        elif path.suffix == ".npy":
+            beside = {name: path.with_name(f"{path.name.removesuffix(FIRST_OF_FILES)}{name}.npy") for name in NAMES}
+            arrays = {name: mapped_array(file) for name, file in beside.items() if file.exists()}
+        elif path.suffix == ".zarr":
+            arrays = zarr_arrays(path, NAMES, group="data")
         else:
             arrays = netcdf_arrays(path, NAMES, group="data")
         return {name: np.asarray(array, dtype=float) for name, array in arrays.items()}

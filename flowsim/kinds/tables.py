@@ -13,12 +13,13 @@ from ..errors import Issue, ScenarioError
 from .drawing import Drawing
 from .files import read_table
 from .losses import LOSSES
+from .pixels import AT_A_TIME, slices
 from .samples import Arrays, Samples, Supervision
 
 #: What is to be said of data that take arrays from outside where none are named.
 UNNAMED_DATA = (
-    "is required: the path of a CSV, NPZ or NetCDF file; only from Python may it be left out, for data in memory: "
-    "flowsim.run(scenario, data=flowsim.Data(x, y))"
+    "is required: the path of a CSV, NPZ or NetCDF file, of an x.npy or of a Zarr store; only from Python may it be left "
+    "out, for data in memory: flowsim.run(scenario, data=flowsim.Data(x, y))"
 )
 #: What arrays of held-out samples are called beside those of the training set.
 HELD_OUT = {"x": "test_x", "y": "test_y", "cluster": "test_cluster"}
@@ -134,6 +135,8 @@ def held_out_problems(
 def rows_of(arrays: Arrays, rows: Integers) -> dict[str, Floats]:
     """The arrays of these samples, without those held out; centers are of no sample."""
     training = {name: array for name, array in arrays.items() if name not in HELD_OUT.values()}
+    if np.array_equal(rows, np.arange(len(arrays["x"]))):  # none is held out, and none has to be copied
+        return training
     return {name: array if name == "centers" else array[rows] for name, array in training.items()}
 
 
@@ -172,10 +175,9 @@ def problems(arrays: Arrays, labels: bool, vectors: bool = False) -> Iterator[st
         if name in arrays and arrays[name].shape != (len(x),):
             yield f"{name} has shape {arrays[name].shape}, but x has {len(x)} samples; expected ({len(x)},)"
     for name, array in arrays.items():
-        bad = np.argwhere(~np.isfinite(array))
-        if len(bad):
-            place = ", ".join(str(i) for i in bad[0])
-            yield f"{name} has {len(bad)} values that are not finite, the first at [{place}]"
+        bad, place = _not_finite(array)
+        if bad:
+            yield f"{name} has {bad} values that are not finite, the first at [{place}]"
     if labels and not np.isin(y[np.isfinite(y)], (-1, 1)).all():
         free = " or ".join(f'"{name}"' for name, loss in LOSSES.items() if loss.of_any_target)
         yield f'y must be +1 or -1; real targets are for loss.kind = {free} with supervision = "class"'
@@ -185,6 +187,17 @@ def problems(arrays: Arrays, labels: bool, vectors: bool = False) -> Iterator[st
         yield f"centers has shape {arrays['centers'].shape}; expected (clusters, {x.shape[1]})"
     elif "cluster" in arrays and np.isfinite(arrays["cluster"]).all():
         yield from _cluster_problems(arrays)
+
+
+def _not_finite(array: Floats) -> tuple[int, str]:
+    """(how many values are not finite, the indices of the first one)"""
+    count, place = 0, ""
+    for rows in slices(len(array), max(AT_A_TIME // max(array[:1].size, 1), 1)):
+        bad = np.argwhere(~np.isfinite(array[rows]))
+        if len(bad) and not count:
+            place = ", ".join(str(i) for i in bad[0] + [rows.start, *[0] * (array.ndim - 1)])
+        count += len(bad)
+    return count, place
 
 
 def _cluster_problems(arrays: Arrays) -> Iterator[str]:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..kinds.pixels import Pixels, Stored, parts
+from ..kinds.pixels import AT_A_TIME, Pixels, Stored, parts, slices
 from ..threads import blas_threads
 from .problem import Problem
 
@@ -199,10 +199,18 @@ def _span(inputs: Floats) -> Floats | None:
         return None
     if samples < features and _clearly_independent(inputs.T):
         return np.linalg.qr(inputs.T)[0] if samples + 1 < features else None
-    triangle = inputs if samples <= features else np.linalg.qr(inputs, mode="r")
+    triangle = inputs if samples <= features else _triangle(inputs)
     _, values, rows = np.linalg.svd(triangle, full_matrices=False)
     rank = int((values > max(inputs.shape) * np.finfo(float).eps * values[:1].max(initial=0.0)).sum())
     return rows[:rank].T if rank + 1 < features else None
+
+
+def _triangle(inputs: Floats) -> Floats:
+    """R of the QR decomposition of inputs (n, d), n > d, of which some rows at a time are copied."""
+    found: Floats = np.zeros((0, inputs.shape[1]))
+    for rows in slices(len(inputs), max(AT_A_TIME // inputs.shape[1], inputs.shape[1])):
+        found = np.asarray(np.linalg.qr(np.concatenate([found, inputs[rows]]), mode="r"))
+    return found
 
 
 def _clearly_independent(inputs: Floats) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..durable import METADATA, is_store
 from ..gate import obstacle
 from ..kinds.tables import UNNAMED_DATA
 from .arrays import SECTIONS
@@ -35,7 +36,8 @@ def missing_files(scenario: Scenario, source: Source) -> Iterator[tuple[str, str
     """(key, message) of every file that does not exist, and of those that a file leaves out: Python may add arrays yet."""
     for key, path in referenced_files(scenario, source.folder).items():
         name = key.partition(".")[0]
-        if source.held(name, getattr(scenario, name)) is None and (why := obstacle(path)):
+        file = path / METADATA if is_store(path) else path
+        if source.held(name, getattr(scenario, name)) is None and (why := obstacle(file)):
             yield key, f"{why}: {path}"
     if source.name != PYTHON:
         yield from ((f"{name}.path", UNNAMED[name]) for name in unnamed(scenario, source))

@@ -27,7 +27,9 @@ class HeldOut(Section):
     """Samples that are not trained on, from exactly one source."""
 
     path: Annotated[str, AfterValidator(suffix_in(TABLE_SUFFIXES))] | None = Field(
-        None, description="CSV, NPZ or NetCDF file with x, y and, where known, cluster, taken as they are"
+        None,
+        description="CSV, NPZ or NetCDF file, x.npy with others beside it, or Zarr store, with x, y and, where known, "
+        "cluster, taken as they are",
     )
     fraction: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="of samples that are there, and not drawn: this part of them, chosen at random, is split off"

@@ -37,7 +37,8 @@ class Table(DataSection):
     kind: Literal["table"]
     path: Annotated[str, AfterValidator(suffix_in(TABLE_SUFFIXES))] | None = Field(
         None,
-        description="CSV, NPZ or NetCDF file, relative to the scenario's folder; only from Python may it be left out",
+        description="CSV, NPZ or NetCDF file, x.npy with y.npy beside it, or Zarr store, relative to the scenario's "
+        "folder; only from Python may it be left out",
     )
     supervision: Supervision = "class"
     test: Test = None

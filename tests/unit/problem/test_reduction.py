@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowsim
-from flowsim.problem import reduce
+from flowsim.problem import reduce, reduction
 
 
 def reduced(scenario: flowsim.Scenario, **options: bool):
@@ -103,3 +103,12 @@ def test_merged_samples_stand_for_every_sample(small):
     np.testing.assert_allclose(
         np.bincount(result.representative, result.problem.sample_weight), result.sample_weight, rtol=1e-14
     )
+
+
+@pytest.mark.parametrize("at_a_time", [1, 30, 10**6])
+def test_a_basis_is_found_some_rows_at_a_time(monkeypatch, at_a_time):
+    monkeypatch.setattr(reduction, "AT_A_TIME", at_a_time)
+    flat = np.random.default_rng(0).standard_normal((50, 3)) @ np.random.default_rng(1).standard_normal((3, 8))
+    basis = reduction._span(flat)
+    assert basis.shape == (8, 3)
+    np.testing.assert_allclose(flat @ basis @ basis.T, flat, atol=1e-13)

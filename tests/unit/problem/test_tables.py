@@ -6,6 +6,7 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 import flowsim
 from flowsim.results import layout, write
@@ -54,6 +55,93 @@ def test_npz_and_netcdf_hold_the_same_table(tmp_path):
         np.testing.assert_array_equal(problem.targets, Y)
         np.testing.assert_array_equal(problem.sample_cluster, CLUSTER)
         assert problem.inputs.dtype == problem.targets.dtype == np.float64
+
+
+def stored(folder, layout: str, **arrays) -> str:
+    """Write a table. Returns its path."""
+    if layout == "npy":
+        for name, array in arrays.items():
+            np.save(folder / f"train_{name}.npy", array)
+        return "train_x.npy"
+    group = zarr.open_group(folder / "t.zarr", mode="w", zarr_format=3)
+    place = group.require_group("data") if layout == "zarr, in a group" else group
+    for name, array in arrays.items():
+        place.create_array(name, data=array, chunks=(2,) * array.ndim)
+    return "t.zarr"
+
+
+@pytest.mark.parametrize("layout", ["npy", "zarr", "zarr, in a group"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f8", "i2"])
+def test_npy_files_and_zarr_stores_hold_the_same_table(tmp_path, layout, dtype):
+    path = stored(tmp_path, layout, x=X.astype(dtype), y=Y.astype("i1"), cluster=CLUSTER, centers=np.eye(2))
+    problem = flowsim.build(from_file(tmp_path, path))
+    np.testing.assert_array_equal(problem.inputs, X)
+    np.testing.assert_array_equal(problem.targets, Y)
+    np.testing.assert_array_equal(problem.sample_cluster, CLUSTER)
+    np.testing.assert_array_equal(problem.centers, np.eye(2))
+    assert problem.inputs.dtype == problem.targets.dtype == np.float64
+
+
+def test_npy_files_of_columns_are_turned(tmp_path):
+    path = stored(tmp_path, "npy", x=np.asfortranarray(X), y=Y)
+    assert flowsim.build(from_file(tmp_path, path)).inputs.flags.c_contiguous
+
+
+def test_npy_files_stay_on_the_disk_and_are_not_written_to(tmp_path):
+    path = stored(tmp_path, "npy", x=X, y=Y)
+    inputs = flowsim.build(from_file(tmp_path, path)).inputs
+    assert isinstance(inputs.base, np.memmap) or isinstance(inputs, np.memmap)
+    inputs[0] = 7.0
+    np.testing.assert_array_equal(np.load(tmp_path / path), X)
+
+
+@pytest.mark.parametrize("layout", ["npy", "zarr"])
+def test_what_is_wrong_with_them_is_said_at_their_key(tmp_path, layout):
+    with pytest.raises(flowsim.ScenarioError, match=r"^a\.toml:3: data\.path: array y missing"):
+        flowsim.build(from_file(tmp_path, stored(tmp_path, layout, x=X)))
+    path = stored(tmp_path, layout, x=np.where(X == -4, np.nan, X), y=Y[:3])
+    with pytest.raises(flowsim.ScenarioError) as caught:
+        flowsim.build(from_file(tmp_path, path))
+    assert [issue.message for issue in caught.value.issues] == [
+        "y has shape (3,), but x has 4 samples; expected (4,)",
+        "x has 1 values that are not finite, the first at [3, 1]",
+    ]
+
+
+def test_no_objects_are_read(tmp_path):
+    np.save(tmp_path / "x.npy", X.astype(object), allow_pickle=True)
+    np.save(tmp_path / "y.npy", Y)
+    with pytest.raises(flowsim.ScenarioError, match=r"x\.npy is object; expected whole or floating-point numbers"):
+        flowsim.build(from_file(tmp_path, "x.npy"))
+    group = zarr.open_group(tmp_path / "t.zarr", mode="w", zarr_format=3)
+    group.create_array("y", data=Y)
+    group.create_array("x", data=1j * X)
+    with pytest.raises(flowsim.ScenarioError, match="x is no array of whole or floating-point numbers"):
+        flowsim.build(from_file(tmp_path, "t.zarr"))
+
+
+def test_a_header_that_promises_too_much_is_not_believed(tmp_path, monkeypatch):
+    group = zarr.open_group(tmp_path / "t.zarr", mode="w", zarr_format=3)
+    group.create_array("x", shape=(10**9, 10**4), dtype="f8", chunks=(10, 10))
+    group.create_array("y", data=Y)
+    with pytest.raises(flowsim.ScenarioError, match=r"data\.path: t\.zarr cannot be read: its arrays need"):
+        flowsim.build(from_file(tmp_path, "t.zarr"))
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-8])
+    with pytest.raises(flowsim.ScenarioError, match="speaks of 64 bytes, and 56 are there"):
+        flowsim.build(from_file(tmp_path, "x.npy"))
+
+
+@pytest.mark.parametrize("name", ["x.npy", "t.zarr"])
+def test_a_path_at_which_nothing_is_has_a_place(tmp_path, name):
+    with pytest.raises(flowsim.ScenarioError, match=r"^a\.toml:3: data\.path: no such file"):
+        from_file(tmp_path, name)
+
+
+def test_another_npy_file_is_no_table(tmp_path):
+    with pytest.raises(flowsim.ScenarioError, match=r'"y.npy" is not allowed; allowed: a path that ends with .*x\.npy'):
+        from_file(tmp_path, "y.npy")
 
 
 def test_clusters_without_centres_have_their_class_means(on_table):
