@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import flowsim.evaluate.kkt.follow  # noqa: F401  its module, beside the function of that name
 from flowsim import durable
 from flowsim.evaluate import requested
 
@@ -103,6 +104,39 @@ def test_an_evaluation_that_was_cut_short_goes_on(flowsim, monkeypatch, how):
     assert_same("a.nc", "whole.nc")
     assert not flown
     assert "nothing to resume" in flowsim("run", "a.toml", *EVALUATE, "--resume").err
+
+
+LIMIT = (
+    *("--set", 'loss.kind="exponential"', "--set", "evaluate={limit=true}", "--set", "init.scale=0.1"),
+    *("--set", "flow.until={log10_loss=-20, steps=20000}"),
+)
+
+
+def test_control_c_in_the_search_for_a_limit_is_heard_at_once_and_resume_begins_it_again(flowsim, monkeypatch):
+    following = sys.modules["flowsim.evaluate.kkt.follow"]
+    step, taken = following.step, []
+
+    def pressed(*words: object) -> object:
+        taken.append(1)
+        if len(taken) == 3:
+            signal.raise_signal(signal.SIGINT)
+            pytest.fail("goes on")
+        return step(*words)
+
+    assert flowsim("run", "a.toml", *LIMIT, "-o", "whole.nc").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "step", pressed)
+        answer = flowsim("run", "a.toml", *LIMIT)
+    assert answer.code == 130
+    assert "interrupted in the evaluation (limit)" in answer.err
+    assert len(taken) == 3
+    with xr.open_datatree("a.nc") as left:
+        assert left.attrs["status"] == "interrupted"
+        assert "limit" not in left
+    assert flowsim("run", "a.toml", *LIMIT, "--resume").code == 0
+    with xr.open_datatree("a.nc") as found:
+        assert found["limit"].attrs["found"] == 1
+    assert_same("a.nc", "whole.nc")
 
 
 # --- a terminal that goes away

@@ -17,9 +17,14 @@ import numpy as np
 from ...arrays import Booleans, Floats, Integers
 from .program import Program
 from .state import State, System, View
+from .turning import Held, forces, turned
 
 #: So many samples, those of the smallest margins, are unknowns of each step, and others if their margins would fall below.
 UNKNOWN = 64
+#: A neuron is not taken for smaller than this, at |theta| = 1, where it is divided by its size.
+TINY = 1e-300
+#: So many programs are solved for a step of smooth neurons, to raise all margins alike to second order.
+CORRECTED = 3
 #: A pair may reach its kink in a step if it is no farther than this many times what its neuron moved by last.
 REACH = 3.0
 
@@ -48,13 +53,22 @@ def step(system: System, state: State, advance: float) -> tuple[State, Pull] | N
     if not least > 0:
         return None
     length = advance / (system.homogeneity * least)
+    turn = _turn(system, state, view, length)
+    held = Held.of(system, state, view, turn)
     rows = _rows(view)
     while True:
-        pulled = _pull(system, state, view, rows, length, least, advance)
-        if pulled is None:
-            return None
-        after = _moved(system, state, view, pulled, length, advance)
-        missed = _missed(system, after, rows)
+        near = _near(system, state, view, rows, advance)
+        program = Program(system, state, view, near, rows, length, held, advance)
+        for _ in range(CORRECTED):
+            pulled = _pull(system, state, view, program, least)
+            if pulled is None:
+                return None
+            after = _moved(system, state, view, pulled, turn, held, length, advance)
+            margin = View.of(system, after).margin
+            if system.degree == 1 or not program.correct(margin, pulled.weight):
+                break
+        assert pulled is not None
+        missed = _missed(margin, rows)
         if not len(missed):
             return after, pulled
         rows = np.union1d(rows, missed)
@@ -67,26 +81,21 @@ def _rows(view: View) -> Integers:
     return np.sort(np.argpartition(view.margin, UNKNOWN)[:UNKNOWN])
 
 
-def _missed(system: System, after: State, rows: Integers) -> Integers:
+def _missed(margin: Floats, rows: Integers) -> Integers:
     """Samples that were none, and whose margins are the smallest after it."""
-    if len(rows) == len(system.label):
+    if len(rows) == len(margin):
         return rows[:0]
-    margin = View.of(system, after).margin
     others = np.setdiff1d(np.arange(len(margin)), rows)
     return others[margin[others] < margin[rows].min() * (1 - 1e-9)]
 
 
-def _pull(
-    system: System, state: State, view: View, rows: Integers, length: float, least: float, advance: float
-) -> Pull | None:
-    near = _near(system, state, view, rows, advance)
-    program = Program(system, state, view, near, rows, length)
+def _pull(system: System, state: State, view: View, program: Program, least: float) -> Pull | None:
     weight = program.weights(least)
     while weight is not None and program.improve(weight):
         weight = program.weights(least)
     if weight is None:
         return None
-    return _pulled(system, state, view, weight, program.gates(weight), near, least)
+    return _pulled(system, state, view, weight, program.gates(weight), program.near, least)
 
 
 def _near(system: System, state: State, view: View, rows: Integers, advance: float) -> Booleans:
@@ -120,51 +129,28 @@ def _pulled(
             rate = np.where(view.norm > 0, view.norm ** (system.power - 1), float(system.power == 1))
         exponent = sign * along * rate / factor
     else:
-        exponent = np.linalg.norm(force, axis=1) * output * (view.norm ** (system.power - 1)) / factor
+        rate = output * np.maximum(view.norm, TINY) ** (system.power - 2)
+        exponent = sign * along * rate / factor
     return Pull(weight, force, gate, free, least, exponent, float(np.sqrt(apart)))
 
 
-def forces(system: System, direction: Floats, projection: Floats, weight: Floats, gate: Floats) -> Floats:
-    """(m, r): H_j = sum_i lambda_i y_i grad h(w_j, x_i) at |w_j| = 1"""
-    pull = weight * system.label
-    force = (gate * pull) @ system.inputs
-    if system.degree == 1:
-        return np.asarray(force)
-    response, _ = system.response(projection)
-    along = (system.power * response - gate * projection) @ pull
-    return np.asarray(force + along[:, None] * direction)
+def _turn(system: System, state: State, view: View, length: float) -> Floats:
+    """(m,): the step moves w_j, at norm 1, by this times H_j"""
+    sizes, shift = state.sizes, 0.0 if system.trained else view.log_size
+    log = sizes.output_log - sizes.log_norm + shift + (system.power - 1) * np.log(np.maximum(view.norm, TINY))
+    return np.asarray(length * sizes.output_sign * np.exp(np.minimum(log, 300.0)))
 
 
-def _moved(system: System, state: State, view: View, pull: Pull, length: float, advance: float) -> State:
-    sizes = state.sizes
-    shift = 0.0 if system.trained else view.log_size
-    turn = (
-        length
-        * sizes.output_sign
-        * np.exp(
-            np.minimum(
-                sizes.output_log - sizes.log_norm + shift + (system.power - 1) * np.log(np.maximum(view.norm, 1e-300)),
-                300.0,
-            )
-        )
-    )
-    moved = state.direction + turn[:, None] * pull.force
-    norm = np.linalg.norm(moved, axis=1)
-    direction = moved / norm[:, None]
-    along = (pull.force * state.direction).sum(axis=1) / system.power
-    rate = np.zeros(len(norm))
+def _moved(
+    system: System, state: State, view: View, pull: Pull, turn: Floats, held: Held | None, length: float, advance: float
+) -> State:
+    sizes, start = state.sizes, state.direction
+    direction, grown, along = turned(system, start, view.projection, pull.weight, pull.force, turn, held)
+    rate = np.zeros(len(turn))
     if system.trained and system.power != 1:
-        rate = (
-            length
-            * sizes.output_sign
-            * along
-            * np.exp(
-                np.minimum(
-                    sizes.log_norm - sizes.output_log + (system.power - 1) * np.log(np.maximum(view.norm, 1e-300)),
-                    300.0,
-                )
-            )
-        )
-    turned = np.linalg.norm(direction - state.direction, axis=1)
-    last = turned if state.moved is None else np.maximum(turned, 0.5 * state.moved)
-    return State(direction, sizes.grown(length * along, np.log(norm), rate), last, advance, pull.gate)
+        log = sizes.log_norm - sizes.output_log + (system.power - 1) * np.log(np.maximum(view.norm, TINY))
+        rate = length * sizes.output_sign * along / system.power * np.exp(np.minimum(log, 300.0))
+    far = np.linalg.norm(direction - start, axis=1)
+    last = far if state.moved is None else np.maximum(far, 0.5 * state.moved)
+    sizes = sizes.grown(length * along / system.power, grown, rate)
+    return State(direction, sizes, last, advance, pull.gate, pull.weight)

@@ -8,11 +8,12 @@ import numpy as np
 
 from ...arrays import Booleans, Floats, Integers
 from ...problem import Reduced
-from .asymptotic import Pull, forces
+from .asymptotic import TINY, Pull
 from .certificate import Network, residuals
 from .piecewise import GROWS, solve
 from .smooth import polish
 from .state import State, System, View
+from .turning import curvature, forces
 
 #: A network whose conditions are met to this is a KKT point.
 FOUND = 1e-8
@@ -111,10 +112,11 @@ def _piecewise(reduced: Reduced, system: System, state: State, pull: Pull) -> Po
 def _smooth(reduced: Reduced, system: System, state: State, pull: Pull) -> Point | None:
     view = View.of(system, state)
     large = view.log_share > np.log(WEAKEST)
-    alive = (pull.exponent > GROWS) & large if system.trained else np.ones(len(large), dtype=bool)
+    # where output weights are fixed, a neuron that is small may yet grow
+    alive = (pull.exponent > GROWS) & large if system.trained else (pull.exponent > GROWS) | large
     if pull.distance > NEAR or not alive.any():
         return None
-    direction, grown = _turned(system, state, pull)
+    direction, grown = _turned(system, state, view, pull)
     parts = _Parts.of(system, state, view, alive)
     start = parts.network
     margin = float(start.margins(reduced).min())
@@ -124,7 +126,8 @@ def _smooth(reduced: Reduced, system: System, state: State, pull: Pull) -> Point
     start = Network(start.hidden * scale, start.output * scale if system.trained else start.output)
     size = float(np.linalg.norm(start.flat(reduced.problem)))
     weight = pull.weight * size**2 / system.homogeneity
-    found = polish(start, reduced, weight, weight > STARTS * weight.max())
+    several = np.bincount(parts.group) > 1
+    found = polish(start, reduced, weight, weight > STARTS * weight.max(), several)
     network, multiplier = parts.whole(found.network, system, view), found.multiplier
     # what comes to the direction of a living neuron keeps its share, however small that is
     sign = state.sizes.output_sign
@@ -190,23 +193,26 @@ class _Parts:
         return Network(hidden, output)
 
 
-def _turned(system: System, state: State, pull: Pull) -> tuple[Floats, Floats]:
+def _turned(system: System, state: State, view: View, pull: Pull) -> tuple[Floats, Floats]:
     """(directions (m, r) that neurons turn to while the samples' weights stay as they are, exponents (m,) of growth)"""
     direction, sign = state.direction, state.sizes.output_sign
+    if system.power != 1:
+        return direction, pull.exponent
     factor = system.homogeneity * pull.margin
     for _ in range(TURNS):
         projection = direction @ system.inputs.T
         _, slope = system.response(projection)
         force = sign[:, None] * forces(system, direction, projection, pull.weight, slope) / factor
         exponent = (force * direction).sum(axis=1)
-        if system.power != 1:
-            return direction, pull.exponent
-        moved = direction + force
+        bound = 1 + curvature(system, projection, pull.weight) / factor
+        moved = direction + force / bound[:, None]
         moved /= np.linalg.norm(moved, axis=1, keepdims=True)
         apart = float(np.abs(moved - direction).max())
         direction = moved
         if apart <= STILL:
             break
+    if not system.trained:
+        exponent = exponent * np.abs(view.output) / np.maximum(view.norm, TINY)
     return direction, exponent
 
 

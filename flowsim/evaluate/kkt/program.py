@@ -14,11 +14,14 @@ import numpy as np
 from ...arrays import Booleans, Floats, Integers
 from .quadratic import on_simplex
 from .state import State, System, View
+from .turning import Held
 
 #: Directions in which a neuron's planes depend on each other up to this part are so but for rounding.
 DEPENDENT = 1e-11
 #: A sample of a smaller weight, relative to the largest, holds no neuron on its plane.
 WEIGHTLESS = 1e-10
+#: Margins of samples that have at least this part of the largest weight are to be alike after a step, to this part.
+HEAVY, ALIKE = 1e-6, 1e-8
 #: What conditions are met to, relative to the forces in them.
 MET = 1e-8
 #: Guesses, and those after which only the worst pair of a neuron changes.
@@ -30,9 +33,21 @@ LOWER, UPPER, INSIDE = 0, 1, 2
 
 
 class Program:
-    """near (m, n): pairs that may slide; rows: the samples whose weights are unknown; length: of the step."""
+    """near (m, n): pairs that may slide; rows: the samples whose weights are unknown; length: of the step, in which
+    log|theta| grows by about `advance`; held: neurons that turn less than they are pulled."""
 
-    def __init__(self, system: System, state: State, view: View, near: Booleans, rows: Integers, length: float):
+    def __init__(
+        self,
+        system: System,
+        state: State,
+        view: View,
+        near: Booleans,
+        rows: Integers,
+        length: float,
+        held: Held | None = None,
+        advance: float = 0.0,
+    ):
+        self.held = held
         self.system, self.state, self.view, self.rows, self.length = system, state, view, rows, length
         sizes, shift = state.sizes, 0.0 if system.trained else view.log_size
         # |w_j|/|v_j| at |theta| = 1
@@ -41,11 +56,19 @@ class Program:
         self.turning = (view.output * view.norm ** (system.power - 1)) ** 2
         self.growing = view.norm ** (2 * system.power) * system.trained
         self.worth = view.output * view.norm**system.power
+        self.gain, self.along = 1.0, self.turning
+        if system.degree != 1 and system.trained and system.power == 1:
+            # sizes grow exponentially, and a turn is relative to a |w| that grows by 1 + advance
+            self.worth = self.worth * (1 - system.homogeneity * advance)
+            self.turning = self.turning / (1 + advance)
+        elif system.trained:
+            self.gain = (1 + system.homogeneity * advance) / (1 + advance)
         self.guess = np.where(view.projection > 0, UPPER, LOWER)
         if state.gate is not None:
             between = (state.gate > system.slope + MET) & (state.gate < 1 - MET)
             self.guess = np.where(between, INSIDE, self.guess)
         self.count = 0
+        self.told = self.shift = np.zeros(len(rows))
         self.inside: list[tuple[Integers, Integers, Floats, Floats, Floats]] = []
 
     def weights(self, least: float) -> Floats | None:
@@ -53,8 +76,13 @@ class Program:
         system, view, rows = self.system, self.view, self.rows
         gate, value = self._fixed()
         signed = (value * system.label)[:, rows]
-        matrix = _turned(system, view, gate, value, self.turning, rows)
+        matrix = _turned(system, view, gate, value, self.turning, self.along, rows)
         matrix += (signed * self.growing[:, None]).T @ signed
+        if self.held is not None:
+            neurons = self.held.neurons
+            # what is taken away lies along the spheres, where grad h = k' x
+            inside = (gate * system.label)[np.ix_(neurons, rows)] * np.sqrt(self.turning[neurons])[:, None]
+            matrix -= self.held.taken(inside[:, :, None] * system.inputs[rows])
         linear = self.worth @ signed
         self.inside = [self._sliding(*group, gate, value) for group in self._groups()]
         for neurons, _, inverse, across, own in self.inside:
@@ -62,12 +90,23 @@ class Program:
             held = scale * (inverse @ part)
             matrix -= part.reshape(-1, len(rows)).T @ held.reshape(-1, len(rows))
             linear -= self.length * np.einsum("gks,gk->s", held, own)
-        found = on_simplex(self.length / least * matrix, linear / least)
+        found = on_simplex(self.length / least * matrix, (linear + self.shift) / least)
         if found is None:
             return None
+        self.told = linear + self.length * (matrix @ found)
         weight = np.zeros(len(system.label))
         weight[rows] = found
         return weight
+
+    def correct(self, margin: Floats, weight: Floats) -> bool:
+        """Have the next weights raise all margins alike to second order, where they have come to these (n,) after the step
+        of `weight`; whether that makes a difference."""
+        margin, weight = margin[self.rows], weight[self.rows]
+        if margin[weight > HEAVY * weight.max()].max() <= margin.min() * (1 + ALIKE):
+            return False
+        told = weight @ self.told
+        self.shift = (margin / (weight @ margin) - 1) * told / self.gain - (self.told - told)
+        return True
 
     def _fixed(self) -> tuple[Floats, Floats]:
         """(gates, responses) of all pairs, of those inside as at the lower bound"""
@@ -158,15 +197,15 @@ class Program:
         return True
 
 
-def _turned(system: System, view: View, gate: Floats, value: Floats, turning: Floats, rows: Integers) -> Floats:
-    """(s, s): sum_j turning_j <grad h_ij, grad h_kj> y_i y_k"""
+def _turned(
+    system: System, view: View, gate: Floats, value: Floats, turning: Floats, growing: Floats, rows: Integers
+) -> Floats:
+    """(s, s): sum_j <grad h_ij, grad h_kj> y_i y_k, weighted by turning_j along the sphere and by growing_j along w_j"""
     gram, label = system.gram[np.ix_(rows, rows)], system.label[rows]
     inside = (gate * system.label)[:, rows]
     total = ((inside * turning[:, None]).T @ inside) * gram
     if system.degree != 1:
-        # grad h = k' x + (P k - k' s) u, so that <grad, u> = P k
-        slid, power = view.projection[:, rows], system.power
-        along = (power * value[:, rows] - inside * label * slid) * label
-        cross = (along * turning[:, None]).T @ (inside * slid)
-        total = total + cross + cross.T + (along * turning[:, None]).T @ along
+        # grad h = k' (x - s u) + P k u
+        slid, along = inside * view.projection[:, rows], system.power * value[:, rows] * label
+        total = total - (slid * turning[:, None]).T @ slid + (along * growing[:, None]).T @ along
     return np.asarray(total)

@@ -36,8 +36,11 @@ class Polished:
     settled: bool
 
 
-def polish(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> Polished:
-    """The KKT point near a network with these margins of about 1; neurons that are 0 stay 0."""
+def polish(
+    network: Network, reduced: Reduced, multiplier: Floats, support: Booleans, several: Booleans | None = None
+) -> Polished:
+    """The KKT point near a network with these margins of about 1; neurons that are 0 stay 0. several (m,): which of them
+    stand for more than one of the same direction."""
     lives = np.linalg.norm(network.hidden, axis=1) > 0
     own, support = Network(network.hidden[lives], network.output[lives]), support.copy()
     rounds, settled = 0, False
@@ -50,7 +53,8 @@ def polish(network: Network, reduced: Reduced, multiplier: Floats, support: Bool
         if not np.isfinite(margin).all():
             break
         support ^= wrong
-    freedom, curvature = _around(own, reduced, multiplier, support) if settled else (0, 0.0)
+    several = np.zeros(len(own.output), dtype=bool) if several is None else several[lives]
+    freedom, curvature = _around(own, reduced, multiplier, support, several) if settled else (0, 0.0)
     hidden, output = np.zeros_like(network.hidden), np.where(lives, 0.0, network.output)
     hidden[lives], output[lives] = own.hidden, own.output
     return Polished(Network(hidden, output), multiplier, freedom, curvature, rounds, settled)
@@ -77,15 +81,24 @@ def _solved(network: Network, reduced: Reduced, multiplier: Floats, support: Boo
     return network, multiplier
 
 
-def _around(network: Network, reduced: Reduced, multiplier: Floats, support: Booleans) -> tuple[int, float]:
+def _around(
+    network: Network, reduced: Reduced, multiplier: Floats, support: Booleans, several: Booleans
+) -> tuple[int, float]:
     """(how far the weights are free, the Lagrangian's smallest curvature where the support's margins stay)"""
     matrix, count = _jacobian(network, reduced, multiplier, support), len(network.flat(reduced.problem))
     _, size, rows = np.linalg.svd(matrix)
     moves = rows[size < BY_DIFFERENCES * size.max()][:, :count]
     freedom = int(np.linalg.matrix_rank(moves, tol=1e-3)) if len(moves) else 0
+    bend = 0.5 * (matrix[:count, :count] + matrix[:count, :count].T)
     along = null_space(matrix[count:, :count], rcond=BY_DIFFERENCES)
-    curved = along.T @ matrix[:count, :count] @ along
-    return freedom, float(np.linalg.eigvalsh((curved + curved.T) / 2).min(initial=0.0))
+    curvature = float(np.linalg.eigvalsh(along.T @ bend @ along).min(initial=0.0))
+    neurons, width = network.hidden.shape
+    for j in np.flatnonzero(several):
+        # two that part to either side leave all margins as they are
+        own = np.arange(j * width, (j + 1) * width)
+        own = np.append(own, neurons * width + j) if reduced.problem.trained_output else own
+        curvature = min(curvature, float(np.linalg.eigvalsh(bend[np.ix_(own, own)]).min()))
+    return freedom, curvature
 
 
 def _of_flat(theta: Floats, like: Network, reduced: Reduced) -> Network:

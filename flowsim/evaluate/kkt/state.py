@@ -59,13 +59,15 @@ class System:
 @dataclass(frozen=True)
 class State:
     """direction (m, r): unit rows; sizes: of any scale. moved (m,): how far each neuron turned in the last step, None
-    before the first; advanced: how far log|theta| went in it; gate (m, n): the gates that it ended with."""
+    before the first; advanced: how far log|theta| went in it; gate (m, n), weight (n,): the gates
+    and the samples' weights that it ended with."""
 
     direction: Floats
     sizes: Sizes
     moved: Floats | None = None
     advanced: float = 0.0
     gate: Floats | None = None
+    weight: Floats | None = None
 
 
 @dataclass(frozen=True)

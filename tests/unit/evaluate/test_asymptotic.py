@@ -246,3 +246,21 @@ def test_two_neurons_of_a_power_that_share_a_sample_are_a_saddle(small):
         counts[count] = polish(start, reduced, multiplier, np.ones(2, dtype=bool)).curvature
     assert counts[1] > -1e-6
     assert counts[2] < -0.1
+
+
+def test_a_neuron_of_a_fixed_output_that_dies_beside_others_is_left_dead(small):
+    """Its |w| stays as it is while theirs grow, its direction comes to where no sample pulls at it, and turns at once."""
+    run = flowsim.run(
+        small(
+            seed=9,
+            data={"dimension": 5, "positive": 3, "negative": 3, "samples": 6, "centers": "random_sphere"},
+            data__noise={"total": 0.3},
+            model={"activation": "prelu", "degree": 3, "width": 11, "output": "fixed", "output_weight": 0.5},
+            init={"scale": 0.1},
+            loss__kind="exponential",
+            flow__until={"log10_loss": -1000.0, "steps": 20_000},
+            observe={"times": 5, "spacing": "log"},
+        )
+    )
+    found = flowsim.limit(run)
+    assert found.attrs["verdict"].startswith("the flow's own limit")
