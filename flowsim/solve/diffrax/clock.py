@@ -119,26 +119,53 @@ def part_at(log_time: jax.Array, length: jax.Array, times: Times) -> jax.Array:
 
 def _log_integral(part: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
     """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends: pieces
-    over which it changes by about 1, from the upper end down, until nothing is left."""
+    over which it changes by about 1, from `part` down, until nothing is left."""
 
     def cubic(x: jax.Array) -> jax.Array:
         return _cubic(x, begin, end, first, last)
 
+    def highest(x: jax.Array) -> jax.Array:
+        """On [0, x]"""
+        over = hill < x
+        inside = jnp.where(over, cubic(jnp.where(over, hill, 0.0)), -jnp.inf)
+        return jnp.maximum(jnp.maximum(cubic(x), begin), inside)
+
+    def steepness(x: jax.Array) -> jax.Array:
+        """The inverse of how far from there it changes by about 1, by each of its derivatives"""
+        by_slope, by_bend, by_twist = jnp.abs(slope(x)), jnp.abs(bend(x)), jnp.abs(twist(x))
+        return jnp.maximum(by_slope, jnp.maximum(jnp.sqrt(by_bend), jnp.cbrt(by_twist)))
+
     slope = jax.grad(cubic)
-    top = cubic(part)
+    bend = jax.grad(slope)
+    twist = jax.grad(bend)
+    hill = _hill(begin, end, first, last)
+    top = highest(part)
 
     def goes_on(walk: tuple[jax.Array, jax.Array]) -> jax.Array:
         right, _ = walk
-        return (right > 0) & ((right == part) | (jnp.maximum(cubic(right), begin) >= top - NEGLIGIBLE))
+        return (right > 0) & ((right == part) | (highest(right) >= top - NEGLIGIBLE))
 
     def piece(walk: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         right, total = walk
-        width = jnp.minimum(right, 0.5 / jnp.clip(jnp.abs(slope(right)), 1.0, STEEPEST))
+        width = jnp.minimum(right, 0.5 / jnp.clip(steepness(right), 1.0, STEEPEST))
         heights = cubic(right - width + width * _NODES)
         return right - width, total + width * jnp.sum(_WEIGHTS * jnp.exp(heights - top))
 
     _, total = jax.lax.while_loop(goes_on, piece, (part, jnp.zeros(())))
     return top + jnp.log(total)
+
+
+def _hill(begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:
+    """Where in (0, 1) the cubic has a local maximum; inf where it has none."""
+    rise = end - begin
+    # its slope is first + 2 bend x + 3 twist x^2
+    bend, twist = 3 * rise - 2 * first - last, first + last - 2 * rise
+    square = bend * bend - 3 * twist * first
+    root = jnp.sqrt(jnp.maximum(square, 0.0))
+    # of the two roots, where the slope falls, in the form that does not cancel
+    above, below = jnp.where(bend < 0, first, -(bend + root)), jnp.where(bend < 0, root - bend, 3 * twist)
+    place = above / jnp.where(below == 0, 1.0, below)
+    return jnp.where((square > 0) & (below != 0) & (place > 0) & (place < 1), place, jnp.inf)
 
 
 def _cubic(x: jax.Array, begin: jax.Array, end: jax.Array, first: jax.Array, last: jax.Array) -> jax.Array:

@@ -8,7 +8,7 @@ cubics with phi's values and slopes at their ends: of a step of a pair from seve
 
 from __future__ import annotations
 
-from math import exp, inf, log, log1p
+from math import exp, inf, log, log1p, sqrt
 
 from ...arrays import Floats
 from ..constants import BISECTIONS, NEGLIGIBLE, PIECES
@@ -154,23 +154,46 @@ def part_at(log_time: float, tableau: Tableau, state: State, work: Work) -> floa
 def _log_integral(part: float, begin: float, end: float, first: float, last: float) -> float:
     """log of the integral of e^H from 0 to `part`, H the cubic on [0, 1] with these values and slopes at its ends.
 
-    H may rise by thousands: pieces over which it changes by about 1, from the upper end down, until nothing is left.
+    H may rise by thousands, and between its ends above both: pieces over which it changes by about 1, from `part` down,
+    until nothing is left.
     """
     if part <= 0.0:
         return -inf
-    top = _cubic(part, begin, end, first, last)
+    hill = _hill(begin, end, first, last)
+    top = _highest(part, hill, begin, end, first, last)
     total, right = 0.0, part
     while right > 0.0:
-        steep = abs(_cubic_slope(right, begin, end, first, last))
-        width = min(right, 0.5 / max(steep, 1.0))
+        width = min(right, 0.5 / _steepness(right, begin, end, first, last))
         left = right - width
         for node in range(len(NODES)):
             height = _cubic(left + width * NODES[node], begin, end, first, last)
             total += width * WEIGHTS[node] * exp(height - top)
         right = left
-        if max(_cubic(right, begin, end, first, last), begin) < top - NEGLIGIBLE:
+        if _highest(right, hill, begin, end, first, last) < top - NEGLIGIBLE:
             break
     return top + log(total)
+
+
+@compiled
+def _highest(part: float, hill: float, begin: float, end: float, first: float, last: float) -> float:
+    """The largest value of H on [0, part]; hill: where it is highest inside."""
+    height = max(_cubic(part, begin, end, first, last), begin)
+    return max(height, _cubic(hill, begin, end, first, last)) if hill < part else height
+
+
+@compiled
+def _hill(begin: float, end: float, first: float, last: float) -> float:
+    """Where in (0, 1) H has a local maximum; inf where it has none."""
+    rise = end - begin
+    # H' = first + 2 bend part + 3 twist part^2
+    bend, twist = 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise
+    square = bend * bend - 3.0 * twist * first
+    if square <= 0.0:
+        return inf
+    root = sqrt(square)
+    below = root - bend  # of the two roots, where H' falls, in the form that does not cancel
+    place = first / below if bend < 0.0 else -(bend + root) / (3.0 * twist) if twist != 0.0 else inf
+    return place if 0.0 < place < 1.0 else inf
 
 
 @compiled
@@ -180,6 +203,9 @@ def _cubic(part: float, begin: float, end: float, first: float, last: float) -> 
 
 
 @compiled
-def _cubic_slope(part: float, begin: float, end: float, first: float, last: float) -> float:
+def _steepness(part: float, begin: float, end: float, first: float, last: float) -> float:
+    """The inverse of how far from there H changes by about 1, by each of its derivatives; at least 1."""
     rise = end - begin
-    return first + part * (2.0 * (3.0 * rise - 2.0 * first - last) + 3.0 * part * (first + last - 2.0 * rise))
+    bend, twist = 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise
+    slope = abs(first + part * (2.0 * bend + 3.0 * twist * part))
+    return max(1.0, slope, sqrt(abs(2.0 * bend + 6.0 * twist * part)), (6.0 * abs(twist)) ** (1.0 / 3.0))
