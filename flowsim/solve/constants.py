@@ -31,6 +31,8 @@ SAFE = 1.15
 #: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
 PERTURBATION, LINEAR = 1e-8, 1e-3
 
+#: On the loss clock the log of the loss errs in a step by at most so many tolerances of itself.
+LOSS_ERROR = 10.0
 #: The loss clock leaves out of an integral what is so many times e smaller than the rest,
 NEGLIGIBLE = 40.0
 #: and within a step describes the log of dt/ds by so many cubics.

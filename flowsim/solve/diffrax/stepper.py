@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..constants import FIRST_MOTION, LONG_STEP, PIECES, SMALLEST_STEP
+from ..constants import FIRST_MOTION, LONG_STEP, LOSS_ERROR, PIECES, SMALLEST_STEP
 from ..goals import Goals, Watch
 from .chebyshev import Chebyshev
 from .clock import LOG_10, LossClock, Times, log_time_inside, part_at
@@ -195,6 +195,8 @@ class Stepper:
             self._term, begin, end, before, constants, carry.solver_state, made_jump=False
         )
         errors = self.coordinates.step_errors(before, after, error, end - begin, rtol, constants)
+        if self.clock is not None:
+            errors = jnp.maximum(errors, self._loss_error(after, error, constants))
         errors = jnp.where(jnp.isfinite(errors) & (result == diffrax.RESULTS.successful), errors, jnp.inf)
         nothing = jnp.zeros_like(errors)
         keep, time, next_end, _, controller_state, _ = self._controller.adapt_step_size(
@@ -232,6 +234,11 @@ class Stepper:
             separated=keep & self._separated(state, constants),
             spent=spent,
         )
+
+    def _loss_error(self, state: State, error: State, constants: Constants) -> jax.Array:
+        """What an error of the state is to the log of the loss, relative to that: see LOSS_ERROR."""
+        log_loss, change = jax.jvp(lambda state: self.log_loss(state, constants), (state,), (error,))
+        return jnp.abs(change) / (LOSS_ERROR * jnp.maximum(1.0, jnp.abs(log_loss)))
 
     def _separated(self, state: State, constants: Constants) -> jax.Array:
         if not self.until_separated:

@@ -43,44 +43,54 @@ def growth(y: Floats, network: Network, data: Data) -> float:
     """g"""
     if network.growth == 0.0:
         return 0.0
-    return network.growth * log1p(_products(y, y, network, data)[0])
+    return network.growth * log1p(_products(y, y, y, network, data)[0])
 
 
 @compiled
 def slope_of(y: Floats, velocity: Floats, network: Network, data: Data) -> tuple[float, float]:
     """(dg/ds, d log L/ds)"""
-    size, along, speed = _products(y, velocity, network, data)
+    size, along, speed = _products(y, velocity, velocity, network, data)
     factor = network.growth
     return 2.0 * factor * along / (1.0 + size), -speed * exp(-factor * log1p(size)) if factor != 0.0 else -speed
 
 
 @compiled
-def _products(y: Floats, velocity: Floats, network: Network, data: Data) -> tuple[float, float, float]:
-    """(|theta|^2, <theta, theta'>, |theta'|^2) over what is trained"""
+def loss_change(y: Floats, velocity: Floats, change: Floats, network: Network, data: Data) -> float:
+    """What a change of the state is to log L, to first order."""
+    size, _, along = _products(y, velocity, change, network, data)
+    return -along * exp(-network.growth * log1p(size))
+
+
+@compiled
+def _products(
+    y: Floats, velocity: Floats, change: Floats, network: Network, data: Data
+) -> tuple[float, float, float]:
+    """(|theta|^2, <theta, theta'>, <theta', a change of theta>) over what is trained"""
     r = y.shape[1] - 2
-    size, along, speed = 0.0, 0.0, 0.0
+    size, along, across = 0.0, 0.0, 0.0
     for j in range(len(y)):
         if network.polar:
             square, rate = exp(2.0 * y[j, r]), velocity[j, r]
             turning = 0.0
             for c in range(r):
-                turning += velocity[j, c] * velocity[j, c]
+                turning += velocity[j, c] * change[j, c]
             size += square
             along += square * rate
-            speed += square * (turning + rate * rate)
+            across += square * (turning + rate * change[j, r])
             if network.trained:
                 ratio = data.output_sign[j] if network.balanced else y[j, r + 1]
-                change = ratio * rate + (0.0 if network.balanced else velocity[j, r + 1])
+                first = ratio * rate + (0.0 if network.balanced else velocity[j, r + 1])
+                second = ratio * change[j, r] + (0.0 if network.balanced else change[j, r + 1])
                 size += square * ratio * ratio
-                along += square * ratio * change
-                speed += square * change * change
+                along += square * ratio * first
+                across += square * first * second
         else:
             for c in range(r + 2 if network.trained else r):
                 if c != r:
                     size += y[j, c] * y[j, c]
                     along += y[j, c] * velocity[j, c]
-                    speed += velocity[j, c] * velocity[j, c]
-    return size, along, speed
+                    across += velocity[j, c] * change[j, c]
+    return size, along, across
 
 
 @compiled

@@ -9,9 +9,9 @@ from math import exp, inf, isfinite, log, log10
 import numpy as np
 
 from ...arrays import Booleans, Floats
-from ..constants import A_WHILE, FIRST_MOTION, LONG_STEP, SETTLED_LOSS, SETTLED_MOTION, SMALLEST_STEP
+from ..constants import A_WHILE, FIRST_MOTION, LONG_STEP, LOSS_ERROR, SETTLED_LOSS, SETTLED_MOTION, SMALLEST_STEP
 from .chebyshev import SOFT, STIFF, chebyshev_inside, chebyshev_step, spectral_radius
-from .clock import by_pair, growth, log_time_inside, part_at, slope_of
+from .clock import by_pair, growth, log_time_inside, loss_change, part_at, slope_of
 from .compiled import compiled, entry
 from .control import all_aligned, least_size, pace, relative, step_error
 from .dense import advanced, densify, interpolate, locate, look_inside, normalise, settle, time_there
@@ -323,6 +323,8 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     error = step_error(
         length, aims.rtol, network.polar, tableau, state.k, state.y_begin, work.stage, work.output, work.estimate
     )
+    if WITH_LOSS_CLOCK and counts[LOSS_CLOCK]:
+        error = max(error, _loss_error(tableau.stages - 1, network, data, state, work))
     error /= aims.rtol
     counts[FINITE] = isfinite(error)
     if error <= 1.0 and not crowded:
@@ -334,6 +336,14 @@ def _step(network: Network, data: Data, solver: Solver, aims: Aims, state: State
     spacing = np.nextafter(clock[TIME], inf) - clock[TIME]
     counts[STALLED] = clock[STEP] <= SMALLEST_STEP * spacing or not isfinite(clock[TIME] + clock[STEP])
     counts[STALLED] = counts[STALLED] or counts[UNSEPARATED]
+
+
+@compiled
+def _loss_error(last: int, network: Network, data: Data, state: State, work: Work) -> float:
+    """The local error of the log of the loss, relative to that, which neurons that are right to the tolerance may leave
+    large: margins are large where inputs are."""
+    change = loss_change(work.stage, state.k[last], work.estimate[0], network, data)
+    return abs(change) / (LOSS_ERROR * max(1.0, abs(state.clock[LOG_LOSS])))
 
 
 @compiled
