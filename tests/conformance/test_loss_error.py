@@ -1,4 +1,4 @@
-"""On the loss clock the tolerance is the loss's, too: neurons of a large input move the margins by much more than themselves."""
+"""On the loss clock the tolerance is the loss's, too: where inputs are large, margins move much more than neurons."""
 
 from __future__ import annotations
 

@@ -62,9 +62,7 @@ def loss_change(y: Floats, velocity: Floats, change: Floats, network: Network, d
 
 
 @compiled
-def _products(
-    y: Floats, velocity: Floats, change: Floats, network: Network, data: Data
-) -> tuple[float, float, float]:
+def _products(y: Floats, velocity: Floats, change: Floats, network: Network, data: Data) -> tuple[float, float, float]:
     """(|theta|^2, <theta, theta'>, <theta', a change of theta>) over what is trained"""
     r = y.shape[1] - 2
     size, along, across = 0.0, 0.0, 0.0
