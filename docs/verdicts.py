@@ -4,6 +4,7 @@
                                         claims in docs/verdicts/PAPER.json, and write the tables
     python docs/verdicts.py NAME --runs FOLDER    the same; runs are kept in this folder, and those that are there do not
                                         run again: after a change of claims, or where a long series was interrupted
+    python docs/verdicts.py NAME --runs FOLDER --claims CLAIM …    of these claims alone; what is kept of the others stays
     python docs/verdicts.py --sweep NAME    the same of a sweep's rates; --runs FOLDER goes on with one that was interrupted
     python docs/verdicts.py             write the tables again
     python docs/verdicts.py --check     say what is out of date, and exit with 1 where something is
@@ -58,13 +59,14 @@ def kept(paper: str) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
-def run(name: str, folder: Path | None) -> dict[str, Any]:
-    """What a shipped scenario's run says to its claims; the run is taken from the folder where it is there, and left there
-    where it is not"""
+def run(name: str, folder: Path | None, only: list[str] | None = None) -> dict[str, Any]:
+    """What a shipped scenario's run says to its claims, or to some; the run is taken from the folder where it is there,
+    and left there where it is not"""
     scenario = flowsim.load(find(name))
     alone = scenario.replace({"evaluate": {"claims": list(scenario.evaluate.claims)}})
+    asked = only or list(scenario.evaluate.claims)
     if folder is None:
-        return _told(scenario, flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
+        return _told(asked, flowsim.run(alone, progress=False)["claims"].to_dataset(inherit=False))
     file = folder / f"{name.replace('/', '-')}.nc"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,19 +74,30 @@ def run(name: str, folder: Path | None) -> dict[str, Any]:
     with flowsim.open(file) as tree:
         if flowsim.loads(tree.attrs["scenario"]).model_dump() not in (alone.model_dump(), scenario.model_dump()):
             raise SystemExit(f"{file}: is of another scenario than {find(name)}")
-        return _told(scenario, evaluate(tree, scenario.evaluate.claims))
+        if tree["numerics"].attrs["exit_code"]:
+            raise SystemExit(f"{file}: is not done, but {tree.attrs['status']}; flowsim run {name} -o {file} --resume")
+        return _told(asked, evaluate(tree, asked))
 
 
-def _told(scenario: flowsim.Scenario, group: xr.Dataset) -> dict[str, Any]:
+def _told(asked: list[str], group: xr.Dataset) -> dict[str, Any]:
     """The findings, and which claims were asked and are not about the run"""
     names = ("prediction", "verdict", "note")
     claims = {
         row["claim"]: {"measured": _rounded(finite(float(row["measured"])))} | {name: str(row[name]) for name in names}
         for row in rows(group)
+        if row["verdict"] != "not_applicable"
     }
+    return {"claims": claims, "silent": [name for name in selected(CLAIMS, asked) if name not in claims]}
+
+
+def _beside(own: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a run, with what some of its claims say now"""
+    told = {*found["claims"], *found["silent"]}
+    claims = {name: row for name, row in own["claims"].items() if name not in told} | found["claims"]
+    silent = [name for name in own["silent"] if name not in told] + found["silent"]
     return {
-        "claims": claims,
-        "silent": [name for name in selected(CLAIMS, scenario.evaluate.claims) if name not in claims],
+        "claims": {name: claims[name] for name in CLAIMS if name in claims},
+        "silent": [name for name in CLAIMS if name in silent],
     }
 
 
@@ -99,11 +112,16 @@ def swept(name: str, folder: Path | None, workers: int | None) -> dict[str, Any]
             return {"rates": _only(sweep_summary(dataset).get("rates", {}), OF_RATE)}
 
 
-def keep(name: str, found: dict[str, Any]) -> None:
+def keep(name: str, found: dict[str, Any], some: bool = False) -> None:
+    """some: whether these are findings of some claims, beside which those of the others stay."""
     paper, _, scenario = name.partition("/")
     known = kept(paper)
     own, sha256 = known.get(scenario, {}), fingerprint(find(name))
     same = own if own.get("sha256") == sha256 else {}
+    if some:
+        if "claims" not in same:
+            raise SystemExit(f"{name}: has changed, or has not run; its claims are to be asked all together")
+        found = _beside(same, found)
     known[scenario] = {**same, "sha256": sha256, **found}
     KEPT.mkdir(exist_ok=True)
     text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
@@ -243,6 +261,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a shipped scenario, or a paper: all of its scenarios")
     parser.add_argument("--sweep", action="store_true", help="run their sweeps")
+    parser.add_argument("--claims", nargs="+", metavar="CLAIM", help="ask these alone")
     parser.add_argument("--workers", type=int, metavar="N", help="processes of a sweep; as many as there are cores")
     parser.add_argument("--runs", type=Path, metavar="FOLDER", help="results that are there already")
     parser.add_argument("--check", action="store_true", help="say what is out of date, and change nothing")
@@ -255,8 +274,10 @@ def main() -> int:
         of_paper = [known for known in claimed() if known.startswith(f"{name}/")]
         for scenario in of_paper or [name]:
             print(scenario, file=sys.stderr)
-            again = swept(scenario, options.runs, options.workers) if options.sweep else run(scenario, options.runs)
-            keep(scenario, again)
+            if options.sweep:
+                keep(scenario, swept(scenario, options.runs, options.workers))
+            else:
+                keep(scenario, run(scenario, options.runs, options.claims), some=bool(options.claims))
     for page in pages():
         page.write_text(written(page), encoding="utf-8")
     return 0

@@ -46,6 +46,20 @@ def test_what_a_run_says_stands_in_the_table(verdicts):
     assert module.written(page) == text
 
 
+def test_some_claims_can_be_asked_again_beside_what_is_kept_of_the_others(verdicts):
+    module, _ = verdicts
+    again = {"claims": {"min_vidal_2025.lemma_9": found("fails")["claims"]["min_vidal_2025.lemma_8"]}, "silent": []}
+    with pytest.raises(SystemExit, match="all together"):
+        module.keep("min_vidal_2025/fig4", again, some=True)
+    module.keep("min_vidal_2025/fig4", found("holds"))
+    module.keep("min_vidal_2025/fig4", again, some=True)
+    kept = module.kept("min_vidal_2025")["fig4"]
+    told = {name: row["verdict"] for name, row in kept["claims"].items()}
+    assert told == {"min_vidal_2025.lemma_8": "holds", "min_vidal_2025.lemma_9": "fails"}
+    assert "min_vidal_2025.lemma_9" not in kept["silent"]
+    assert len(kept["silent"]) == len(found("holds")["silent"]) - 1
+
+
 def test_all_scenarios_of_a_paper_are_listed_with_what_fails_there(verdicts):
     module, page = verdicts
     module.keep("min_vidal_2025/fig4", found("fails"))

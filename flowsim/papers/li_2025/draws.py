@@ -136,13 +136,13 @@ def _start_biases(evidence: Evidence) -> float:
 
 def _activated(evidence: Evidence) -> Iterator[Premise]:
     """Those of Propositions A.6 and A.12. The probability of the latter is at least 1 - m^-0.01 - ..., which is all but
-    nothing for any m that a computer can do; it is asked to be above 0."""
+    nothing for any m that a computer can do: a draw in which it is not so refutes nothing, unless that is 1/2 at least."""
     yield from distribution(evidence)
     regime = Regime.of(evidence)
     yield Premise.fact("weights and biases start from N(0, sigma^2)", not math.isnan(regime.sigma))
     m, k = regime.neurons, regime.clusters
     risk = m**-0.01 + 2 * m * k * math.exp(-regime.samples / (9 * k * m**2))
-    yield Premise("m^-0.01 + 2 m k exp(-n/(9 k m^2)) <= 1", risk, 1.0)
+    yield Premise("m^-0.01 + 2 m k exp(-n/(9 k m^2)) <= 1/2, a bound of the risk", risk, 0.5)
 
 
 def _fewest_active(evidence: Evidence) -> float:

@@ -35,6 +35,8 @@ from .setting import (
 Checked = Callable[[Evidence], Problem]
 #: Errors of rounding: of a decomposition, of an update and of a sign, each relative to the largest number in it.
 REASSEMBLED, UPDATED, SIGN = 1e-8, 1e-6, 1e-9
+#: Logarithms of what is no float any more begin here.
+LARGEST_LOG = 700.0
 #: What stands for epsilon(k) of a gap of margins, and for how far a slope may be from 1.
 GAP, SLOPE = 1.0, 0.1
 
@@ -138,6 +140,15 @@ def _updates(checked: Checked, evidence: Evidence) -> float:
 def _largest(name: str, evidence: Evidence) -> float:
     binary(evidence)
     return float(evidence.between(name, 0.0).max())
+
+
+def _ratio_of_label(evidence: Evidence) -> float:
+    """Largest (1 + e^q_i)/(1 + e^q_j) of samples with the same label"""
+    targets, margins = binary(evidence).targets, evidence.between("margin", 0.0)
+    if margins.ndim != 2:
+        raise NotApplicable("it needs the margin of every sample")
+    spread = max(float(np.ptp(np.logaddexp(0, margins[:, targets == label]), axis=1).max()) for label in (-1, 1))
+    return math.exp(spread) if spread < LARGEST_LOG else math.inf
 
 
 def _activation(checked: Checked, evidence: Evidence) -> float:
@@ -318,11 +329,11 @@ CLAIMS = {
     ),
     "lemma_5_3.loss_derivative_ratio": Claim(
         f"{PAPER}, equation (6)",
-        "y_i l'_i / (y_j l'_j) = 1 ± o(1)",
-        lambda evidence: _largest("loss_derivative_ratio", evidence),
+        "y_i l'_i / (y_j l'_j) = 1 ± o(1) for samples with the same label",
+        _ratio_of_label,
         math.exp(GAP),
-        observables=("loss_derivative_ratio",),
-        measures="largest ratio of two loss derivatives at the kept instants after 0",
+        observables=("margin",),
+        measures="largest ratio of the loss derivatives of two samples with the same label, at the kept instants after 0",
         premises=training,
         constants=(SIZES, LOGS, Constant("1 + o(1), as epsilon(k) allows", math.exp(GAP), "chosen")),
         span=after_first,

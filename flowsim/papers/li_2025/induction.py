@@ -15,7 +15,7 @@ from ...evaluate.claim import Claim, Constant, Window
 from ...evaluate.evidence import Evidence, NotCovered
 from ...observe import Instant
 from ...observe.kinds.coefficients import cluster_coefficients, noise_coefficients
-from .dynamics import Checked, moved
+from .dynamics import LARGEST_LOG, Checked, moved
 from .setting import LOGS, PAPER, SIZES, Regime, binary, late, multi_class, own_clusters, training
 
 #: Parts of the span, each of which has to have kept weights.
@@ -145,7 +145,7 @@ class Part:
 
 def _of_ratio(log_ratio: float) -> float:
     """A ratio less 1; inf where no float is as large"""
-    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
+    return math.expm1(log_ratio) if log_ratio < LARGEST_LOG else math.inf
 
 
 PROPERTIES = {

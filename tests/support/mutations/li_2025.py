@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from flowsim.arrays import Floats
+from flowsim.evaluate.claim import Claim
 from flowsim.observe import Setting
-from flowsim.papers import Evidence
+from flowsim.papers import CLAIMS, Evidence
 from flowsim.papers.li_2025 import averaging_attack
 from flowsim.problem import Problem, reduce
 from flowsim.problem.weights import Weights
@@ -259,6 +260,11 @@ def far_inside(evidence: Evidence) -> Floats:
     return np.asarray(test.inputs + 5 * np.sqrt(problem.inputs.shape[1]) * label[:, None] * along)
 
 
+def _whatever_the_risk(claim: Claim) -> Claim:
+    """Proposition A.12 without what it asks of m, which no computer has"""
+    return replace(claim, premises=CLAIMS["li_2025.proposition_a_6.norms"].premises)
+
+
 def _of_induction(of: Callable[[], Evidence]) -> dict[str, Mutation]:
     """Lemmas B.7 and C.10"""
     return {
@@ -309,13 +315,13 @@ MUTATIONS = {
     "proposition_a_6.counts": Mutation(drawn, lopsided),
     "proposition_a_10.weights": Mutation(drawn, starting_with(log_factor=1.0)),
     "proposition_a_10.biases": Mutation(drawn, starting_with(bias=20.0)),
-    "proposition_a_12": Mutation(binary, always_active, "fails", "holds"),
+    "proposition_a_12": Mutation(binary, always_active, "outside", "holds", claimed=_whatever_the_risk),
     "lemma_a_13": Mutation(binary, starting_with(log_factor=-20.0), "fails", "holds"),
     "lemma_5_1": Mutation(binary, CHANGED_END),
     "lemma_5_2.signs": Mutation(binary, combined(5.0, 2.0)),
     "lemma_5_2.updates": Mutation(iterated, twice_as_long),
     "lemma_5_3.margin_gap": Mutation(binary, saying(margin_gap=0.5), "fails", "holds"),
-    "lemma_5_3.loss_derivative_ratio": Mutation(binary, saying(loss_derivative_ratio=1.5), "fails", "holds"),
+    "lemma_5_3.loss_derivative_ratio": Mutation(binary, saying(margin=1.0), "fails", "holds"),
     "lemma_5_5": Mutation(binary, saying(activation_region=0.5)),
     "lemma_b_6": Mutation(binary, saying(margin=np.abs), "fails", "holds"),
     "corollary_b_4": Mutation(binary, CHANGED_END),

@@ -77,7 +77,7 @@ def test_the_file_holds_the_findings_and_what_they_were_followed_by(file):
     with flowsim.open(file) as tree:
         found = tree["claims"].to_dataset()
         assert set(found["verdict"].values) == {"outside", "not_applicable"}
-        assert {"margin_gap", "loss_derivative_ratio", "log_norm"} <= set(tree.data_vars)
+        assert {"margin_gap", "margin", "log_norm"} <= set(tree.data_vars)
         row = found.sel(claim="li_2025.lemma_5_3.margin_gap")
         assert row["where"] == "Li et al. 2025, Lemma 5.3"
         assert row["prediction"] == "at most 1"
