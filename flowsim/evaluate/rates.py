@@ -16,6 +16,8 @@ from .claim import Claim, Rate, selected
 from .scaling import Scaling, scaling
 from .verdicts import FAILS, HOLDS, NOT_COVERED, OUTSIDE, VERDICTS
 
+#: Half of an interval, of an exponent, that is wider than this has too much in it to confirm anything.
+WIDEST = 1.0
 #: The origin of a constant that a sweep shows to be one, or not.
 FITTED = "fitted"
 
@@ -35,7 +37,7 @@ class FoundRate:
     @property
     def verdict(self) -> str:
         """outside where some point is outside of the premises; holds where the interval has the prediction in it, or lies
-        on the side that the paper allows"""
+        on the side that the paper allows; not_covered where that is so wide that it would have almost any in it"""
         if self.outside:
             return OUTSIDE
         if self.fit is None:
@@ -46,7 +48,10 @@ class FoundRate:
             "at_least": high >= predicted,
             "at_most": low <= predicted,
         }
-        return HOLDS if allowed[self.rate.one_sided] else FAILS
+        if not allowed[self.rate.one_sided]:
+            return FAILS
+        wide = self.rate.law == "power" and (high - low) / 2 > WIDEST
+        return NOT_COVERED if wide else HOLDS
 
     @property
     def label(self) -> str:

@@ -93,3 +93,15 @@ def test_two_places_give_no_interval_and_other_keys_no_rate():
 def test_a_claim_that_no_point_is_about_has_no_rates():
     claims = {"a.b": claim(exponent=2.0), "a.c": claim(exponent=2.0)}
     assert [row.claim for row in rates(dataset(2.0), claims, ["a"])] == ["a.b"]
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.2, "holds"), (3.0, "not_covered")])
+def test_an_interval_that_has_almost_any_exponent_in_it_confirms_none(spread, verdict):
+    swept = dataset(0.0).isel(seed=[0])
+    noise = np.exp(spread * np.array([1.0, -1.0, -1.0, 1.0, -1.0, 1.0]))[:, None]
+    (found,) = rates(
+        swept.assign(final_loss=swept["final_loss"] * noise), {"a.b": claim(exponent=0.0, of="final_loss")}, ["a"]
+    )
+    low, high = found.fit.interval
+    assert low < 0 < high
+    assert ((high - low) / 2 > 1, found.verdict) == (verdict == "not_covered", verdict)
