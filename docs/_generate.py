@@ -27,7 +27,8 @@ from flowsim.results.layout import COORDINATES, DIMENSIONS, WEIGHTS
 from flowsim.run.output import EARLY, SHARE
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
-from flowsim.solve.plan import IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
+from flowsim.solve.constants import HELD_BACK
+from flowsim.solve.plan import AUTO_MIXED_RTOL, IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.solve.schedule import LOG_SPAN
 from flowsim.solve.shares import BUDGET
 
@@ -75,10 +76,12 @@ def constants() -> dict[str, str]:
     return {
         "aligned": f"{ALIGNED:g}",
         "amplified": f"{AMPLIFIED:g}",
+        "auto_mixed_rtol": f"{AUTO_MIXED_RTOL:g}",
         "averaged": f"{AVERAGED:g}",
         "block_budget": f"{BUDGET / 2**20:g} MiB",
         "converged": f"{CONVERGED:g}",
         "dense_hessian": str(DENSE),
+        "held_back": f"{HELD_BACK:g}",
         "grown": f"{GROWN:g}",
         "implicit_limit": str(IMPLICIT_LIMIT),
         "lanczos_tolerance": f"{TOLERANCE:g}",

@@ -34,7 +34,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float, c
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name
         "clock": plan.clock,
-        "precision": ", ".join(dict.fromkeys(part.flow.precision for part in scenario.stages)),
+        "precision": plan.precision,
         "warnings": "\n".join(plan.warnings),
         "status": status.name,
         "status_cause": status.cause,

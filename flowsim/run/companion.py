@@ -116,7 +116,7 @@ class Companion(Member):
     """The companion of a member, under way. kept: what that has kept."""
 
     def __init__(self, prepared: Prepared, kept: Trajectory, names: Sequence[str] = ()):
-        member = prepared.scenario.members[0]
+        member = prepared.scenario.member(0)
         self._legs = tuple(legs(member, kept, names))
         close = closer(prepared, member, self._legs)
         super().__init__(close, close.scenario, Clock())

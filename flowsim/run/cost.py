@@ -75,7 +75,7 @@ def check_cost(scenario: Scenario, reduced: Reduced, kept: int) -> None:
     kept: bytes of the trajectory.
     """
     most, count = limit("seconds"), len(scenario.seeds)
-    parts = times(scenario.members[0], Work.of(reduced))
+    parts = times(scenario.member(0), Work.of(reduced))
     in_all = count * sum(part.seconds for part in parts)
     if in_all > most:
         raise scenario.error(*_too_long(parts, count, in_all, most))

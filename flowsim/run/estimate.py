@@ -41,7 +41,7 @@ def outlook(prepared: Prepared) -> Outlook:
     """Predict how long a run takes on this machine, to an order of magnitude."""
     waits = {integrator.program: integrator.to_compile() for integrator in integrators(prepared)}
     missing = {name: seconds for name, seconds in waits.items() if seconds}
-    member, work = prepared.scenario.members[0], Work.of(prepared.reduced)
+    member, work = prepared.scenario.member(0), Work.of(prepared.reduced)
     measured = replace(work, speed=_speed(prepared)) if prepared.reduced.direction.size else work
     rounds = -(-len(prepared.scenario.members) // cores())
     stages = _summed(flow_times(member, measured), rounds)
@@ -59,7 +59,7 @@ def _summed(parts: Iterable[Part], rounds: int) -> dict[str, float]:
 
 def integrators(prepared: Prepared) -> Iterator[Integrator]:
     """The integrator of each stage, before its beginning."""
-    for part, plan in zip(prepared.scenario.members[0].stages, prepared.plans, strict=True):
+    for part, plan in zip(prepared.scenario.member(0).stages, prepared.plans, strict=True):
         yield make(part, prepared.reduced, plan)
 
 

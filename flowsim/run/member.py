@@ -43,7 +43,7 @@ class Member:
     def __init__(self, prepared: Prepared, whole: Scenario, clock: Clock):
         """whole: the scenario of all members; they keep the same instants."""
         # the first member of several was prepared with the scenario of all
-        self.prepared, self.parts, self.loose = prepared, prepared.scenario.members[0].stages, False
+        self.prepared, self.parts, self.loose = prepared, prepared.scenario.member(0).stages, False
         self.begun: Begun
         self.recorder: Recorder
         self._whole, self._clock = whole.stages, clock

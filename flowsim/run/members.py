@@ -161,7 +161,7 @@ class Members:
         if self.stopped[0]:
             return Outcome(NOT_RUN)
         try:
-            prepared = self.first if index == 0 else Prepared(self.scenario.members[index], self.first)
+            prepared = self.first if index == 0 else Prepared(self.scenario.member(index), self.first)
         except FlowsimError as error:
             return Outcome(Status("refused", str(error), "the other members are not concerned", 3))
         member = Member(prepared, self.scenario, self.clock)

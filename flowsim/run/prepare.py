@@ -22,7 +22,7 @@ class Prepared:
     def __init__(self, scenario: Scenario, sibling: Prepared | None = None):
         if sibling is None:
             scenario = scenario.validated()
-        member = scenario.members[0]
+        member = scenario.member(0)
         self.scenario = scenario
         self.problem: Problem = build(member, sibling.problem if sibling else None)
         also: tuple[str, ...] = ()
@@ -74,4 +74,5 @@ def _joined(scenario: Scenario, plans: Sequence[Plan]) -> Plan:
         reasons=tuple(f"{name}: {reason}" for name, plan in named for reason in plan.reasons),
         warnings=tuple(f"{name}: {warning}" for name, plan in named for warning in plan.warnings),
         follows_sliding=all(plan.follows_sliding for plan in plans),
+        precision=", ".join(dict.fromkeys(plan.precision for plan in plans)),
     )

@@ -183,10 +183,10 @@ class Flow(Section):
         description='the independent variable of the solver; "loss" slows time down as the loss falls: logistic, '
         'exponential and cross_entropy then fall to any log10_loss; "auto" changes to it once the samples are separated',
     )
-    precision: Literal["float64", "mixed"] = Field(
+    precision: Literal["float64", "mixed", "auto"] = Field(
         "float64",
         description='"mixed" computes matrix products, or networks that are functions, in float32 and everything else in '
-        "float64",
+        'float64; "auto" does so with large products where rtol allows it',
     )
     rtol: Annotated[float, Field(ge=1e-13, le=0.1)] = Field(
         1e-6, description="each neuron's local error, relative to that neuron"

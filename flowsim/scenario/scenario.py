@@ -190,10 +190,14 @@ class Scenario(Section):
         own = getattr(self.data, "seed", None)
         return self.single_seed if own is None else int(own)
 
+    def member(self, index: int) -> Scenario:
+        """This scenario for one of its seeds; its `source` is that of the whole."""
+        return self.model_copy(update={"seed": self.seeds[index]})
+
     @property
     def members(self) -> tuple[Scenario, ...]:
-        """This scenario once for each of its seeds; their `source` is that of the whole."""
-        return tuple(self.model_copy(update={"seed": seed}) for seed in self.seeds)
+        """The same for each of them."""
+        return tuple(map(self.member, range(len(self.seeds))))
 
     @property
     def certified(self) -> bool:

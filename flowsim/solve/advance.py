@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ class Course:
 
     def __post_init__(self) -> None:
         self.report = self.integrator.report(self.carry)
+
+    @cached_property
+    def _flying(self) -> Flying | None:
+        """The integrator, where it goes through instants by itself. Python takes long to answer what it looks like."""
+        return self.integrator if isinstance(self.integrator, Flying) else None
+
+    @cached_property
+    def _dense(self) -> Dense | None:
+        return self.integrator if isinstance(self.integrator, Dense) else None
 
     @property
     def now(self) -> Snapshot:
@@ -81,10 +91,10 @@ class Course:
 
     def _standing(self, report: Report) -> Report:
         """The report of the integrator, or the one of the instant at which its last step has met a goal."""
-        if not isinstance(self.integrator, Dense):
+        if self._dense is None:
             return report
         if report.reached and report.tried and not self._sought:
-            end, self._sought = end_within(self.integrator, self.carry), True
+            end, self._sought = end_within(self._dense, self.carry), True
             # a step of the loss clock may go past the latest time
             self._end = end if end is not None and end.snapshot.time <= report.time else None
         if self._end is None:
@@ -94,12 +104,12 @@ class Course:
             time=float(self._end.snapshot.time),
             log10_time=self._end.snapshot.log10_time,
             clock=None if report.clock is None else self._end.reading,
-            reached=self.integrator.goal(self._end.log_loss),
+            reached=self._dense.goal(self._end.log_loss),
         )
 
     def _through(self, instants: Floats, attempts: int, stopped: Booleans) -> Passed | None:
-        if isinstance(self.integrator, Flying):
-            return self.integrator.through(self.carry, instants, attempts, stopped)
+        if self._flying is not None:
+            return self._flying.through(self.carry, instants, attempts, stopped)
         passed, last = [], self.report.tried + attempts
         for instant in instants.tolist():
             if self.report.reading < instant and not stopped[0] and self._end is None:

@@ -30,6 +30,10 @@ SETTLED_RADIUS, ITERATIONS = 0.05, 20
 SAFE = 1.15
 #: Size of a power iteration's perturbation beside the state's, and how far it may change the logarithm of a weight.
 PERTURBATION, LINEAR = 1e-8, 1e-3
+#: The same beside products in float32.
+MIXED_PERTURBATION = 3e-4
+#: Stability holds a pair back where its step is this part of the longest that it is stable for, in so many steps in a row.
+HELD_BACK, HELD_STEPS = 0.7, 2
 
 #: On the loss clock the log of the loss errs in a step by at most so many tolerances of itself.
 LOSS_ERROR = 10.0

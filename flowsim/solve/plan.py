@@ -18,7 +18,7 @@ from .targets import target_cluster
 
 #: engine -> its solvers
 SOLVERS = {"diffrax": ("tsit5", "dopri5", "dopri8", "rkc2", "kvaerno5"), "numba": ("dopri5", "dop853", "rkc2")}
-#: What "auto" puts behind the numba engine's pairs on the loss clock: this solver takes over where the flow is stiff.
+#: What "auto" puts behind pairs, numba's on the loss clock alone: this solver takes over where stability holds them back.
 THEN_STIFF = "+rkc2"
 AS_ASKED = "as the scenario says"
 #: Whose iterations those without a compiled kernel are.
@@ -33,12 +33,14 @@ GAIN, EVALUATIONS = 3e-12, 1000
 #: Operations per evaluation up to which numba is the cheaper one, compiling included.
 SMALL = (COMPILED_EACH_TIME - COMPILED_ONCE / RUNS) / (GAIN * EVALUATIONS)
 COMPILES_ONCE = "what it needs is compiled once for a machine, not for every shape"
-#: Down to this tolerance the compiled pair of order 5 is as accurate and cheaper than that of order 8.
-HIGH_ORDER_RTOL = 1e-6
+#: engine -> down to which tolerance its pair of order 5 takes less to an accuracy than that of order 8
+LOW_ORDER_RTOL = {"diffrax": 1e-5, "numba": 1e-6}
 #: Implicit solvers form a dense Jacobian: states beyond this many entries are refused.
 IMPLICIT_LIMIT = 2000
 #: What float32 products can give: a few times their rounding error.
 MIXED_RTOL = 1e-6
+#: From this tolerance on, their rounding is below a tenth of the error: benchmarks/precision.py.
+AUTO_MIXED_RTOL = 1e-5
 #: Below this norm the velocities of Cartesian weights, which are products with output weights as small, underflow.
 SMALLEST_CARTESIAN = 1e-250
 
@@ -49,7 +51,7 @@ class Plan:
     follows_sliding: whether the network has a kink and the engine follows its neurons along it. clock: "time", "loss" or
     GOING_OVER. reading: what the schedule's instants are named by, "time", "clock" or "log10_time". origin, iterations:
     time and iterations at which the flow begins, where others came before it. by_optax: whether descent is by optax's
-    iterations, rather than compiled ones. shares: of the samples, on the engine diffrax."""
+    iterations, rather than compiled ones. shares: of the samples, on the engine diffrax. precision: "float64", "mixed"."""
 
     engine: str
     solver: str
@@ -63,6 +65,7 @@ class Plan:
     iterations: int = 0
     by_optax: bool = False
     shares: Shares = UNSHARED
+    precision: str = "float64"
 
     def __repr__(self) -> str:
         told = (*self.reasons, *(f"warning: {warning}" for warning in self.warnings))
@@ -83,10 +86,13 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
     if flow.engine != "auto":
         engine, why_engine = flow.engine, AS_ASKED
     clock, why_clock = _clock(scenario)
-    solver, why_solver = _solver(engine, problem, flow.rtol, clock)
+    solver, why_solver = _solver(engine, reduced, flow.rtol, clock)
     if flow.solver != "auto":
         solver, why_solver = flow.solver, AS_ASKED
     _check(scenario, engine, solver.removesuffix(THEN_STIFF), coordinates, reduced)
+    precision, why_precision = _precision(scenario, engine, reduced, clock)
+    if flow.precision != "auto":
+        precision, why_precision = flow.precision, AS_ASKED
     shared = shares(scenario, reduced) if engine == "diffrax" else UNSHARED
     return Plan(
         engine=engine,
@@ -97,6 +103,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
             f"solver {solver}: {why_solver}",
             f"coordinates {coordinates}: {why_coordinates}",
             f"clock {clock}: {why_clock}",
+            f"precision {precision}: {why_precision}",
             *shared.reasons,
         ),
         warnings=tuple(_warnings(scenario, engine, problem)),
@@ -104,6 +111,7 @@ def choose(scenario: Scenario, reduced: Reduced) -> Plan:
         clock=clock,
         reading=reading(scenario, clock),
         shares=shared,
+        precision=precision,
     )
 
 
@@ -190,6 +198,7 @@ def _descent(scenario: Scenario, reduced: Reduced) -> Plan:
         ),
         warnings=(),
         by_optax=by_optax,
+        precision="mixed" if flow.precision == "mixed" else "float64",
     )
 
 
@@ -217,15 +226,14 @@ def _engine(scenario: Scenario, reduced: Reduced) -> tuple[str, str]:
         return "numba", f"{activation.name} has a kink, and only this engine follows sliding along it"
     if not _installed("diffrax"):
         return "numba", "diffrax is not installed"
-    if _clock(scenario)[0] == "loss":
-        return "numba", "on the loss clock this engine goes over to rkc2 where the flow becomes stiff"
     operations = reduced.operations
     if operations <= SMALL:
         return "numba", f"{operations / 1e6:.3g} Mflop per evaluation is little; {COMPILES_ONCE}"
     return "diffrax", f"the field is smooth and {operations / 1e6:.4g} Mflop per evaluation is much"
 
 
-def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str, str]:
+def _solver(engine: str, reduced: Reduced, rtol: float, clock: str) -> tuple[str, str]:
+    problem = reduced.problem
     stiff, why_stiff = "", ""
     if engine == "numba" and clock != "time":
         stiff, why_stiff = THEN_STIFF, "; equalising margins are stiff, and then rkc2 takes over"
@@ -234,11 +242,28 @@ def _solver(engine: str, problem: Problem, rtol: float, clock: str) -> tuple[str
         return pair + stiff, "the field has jumps, so a high order would not pay" + why_stiff
     if problem.network is not None and not problem.network.smooth:
         return "tsit5", "the network takes maxima or cases, where its gradient may jump"
-    if engine == "diffrax":
-        return "dopri8", "the field is smooth"
-    if rtol >= HIGH_ORDER_RTOL:
-        return "dopri5" + stiff, f"order 5 is cheaper down to rtol = {HIGH_ORDER_RTOL:g}" + why_stiff
-    return "dop853" + stiff, "the field is smooth and the tolerance tight" + why_stiff
+    if engine == "diffrax" and (clock != "time" or reduced.operations > SMALL):  # or it would not pay its compiling
+        stiff, why_stiff = THEN_STIFF, "; where stability holds it back, rkc2 takes over"
+    low, high = {"diffrax": ("tsit5", "dopri8"), "numba": ("dopri5", "dop853")}[engine]
+    if rtol >= LOW_ORDER_RTOL[engine]:
+        return low + stiff, f"order 5 is cheaper down to rtol = {LOW_ORDER_RTOL[engine]:g}" + why_stiff
+    return high + stiff, "the field is smooth and the tolerance tight" + why_stiff
+
+
+def _precision(scenario: Scenario, engine: str, reduced: Reduced, clock: str) -> tuple[str, str]:
+    """What "auto" means: float32 products where they are most of the cost, and their rounding is no part of the error."""
+    rtol, operations = scenario.flow.rtol, reduced.operations
+    if engine != "diffrax":
+        return "float64", "the one of this engine"
+    if not reduced.problem.two_layers or scenario.flow.rates is not None:
+        return "float64", "float32 would be for the network as a whole, not for two products"
+    if clock != "time":
+        return "float64", "on the loss clock differences of large margins count"
+    if rtol < AUTO_MIXED_RTOL:
+        return "float64", f"below rtol = {AUTO_MIXED_RTOL:g} float32 products would be seen in the error"
+    if operations <= SMALL:
+        return "float64", f"{operations / 1e6:.3g} Mflop of products per evaluation are not most of its cost"
+    return "mixed", f"products are most of the cost, and rounding of float32 is far below rtol = {rtol:g}"
 
 
 def _installed(package: str) -> bool:

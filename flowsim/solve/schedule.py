@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -87,13 +88,17 @@ class Schedule:
         """The next instant to keep: inf where there is none, or where it is whichever step comes next."""
         return self._instant(self.index)
 
-    @property
+    @cached_property
     def instants(self) -> list[float]:
         """All instants of a grid whose end is known."""
         return [self._instant(index) for index in range(self.count)]
 
     def ahead(self, most: int) -> list[float]:
         """The next instants to keep, at most so many, of those that come before `bound`."""
+        if self.every_step:
+            return []
+        if not self.open_ended:
+            return self.instants[self.index : self.index + most]
         instants = (self._instant(index) for index in range(self.index, self.index + most))
         return [*takewhile(lambda instant: instant < self.bound, instants)]
 

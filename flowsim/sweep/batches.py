@@ -111,7 +111,7 @@ def _of_one(scenario: Scenario) -> Estimate:
         prepared = Prepared(scenario)
         work, kept = Work.of(prepared.reduced), prepared.selection.bytes
         held = data_bytes(prepared.problem, prepared.reduced)
-    parts, members = times(scenario.members[0], work), len(scenario.seeds)
+    parts, members = times(scenario.member(0), work), len(scenario.seeds)
     operations, seconds = (members * sum(getattr(part, name) for part in parts) for name in ("operations", "seconds"))
     return Estimate(1, operations, seconds, float(kept), float(held + COPIES * kept))
 

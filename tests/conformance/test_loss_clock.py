@@ -203,7 +203,9 @@ def smoothed_margin(run, homogeneity: float) -> np.ndarray:
     return -total / square ** (homogeneity / 2)
 
 
-@pytest.mark.parametrize(("engine", "solver"), [("numba", "auto"), ("numba", "rkc2"), ("diffrax", "rkc2")])
+@pytest.mark.parametrize(
+    ("engine", "solver"), [("numba", "auto"), ("numba", "rkc2"), ("diffrax", "rkc2"), ("diffrax", "auto")]
+)
 def test_a_prelu_network_gets_to_a_loss_of_1e_minus_40000(engine, solver):
     tree = flowsim.run(
         flowsim.load(find("limits/prelu_mixture"), {**PRELU, "flow.engine": engine, "flow.solver": solver})

@@ -32,9 +32,11 @@ Field = Callable[[jax.Array], jax.Array]
 
 class Chebyshev(diffrax.AbstractSolver[Memory]):
     """For fields that do not depend on time and whose fast modes decay. polar: whether a state's entries are angles and
-    logarithms, all of a size of 1."""
+    logarithms, all of a size of 1. perturbation: of power iterations, beside the state's size; far
+    above the rounding of the field."""
 
     polar: bool = False
+    perturbation: float = PERTURBATION
 
     term_structure: ClassVar = diffrax.AbstractTerm
     interpolation_cls: ClassVar[Any] = diffrax.ThirdOrderHermitePolynomialInterpolation
@@ -56,10 +58,17 @@ class Chebyshev(diffrax.AbstractSolver[Memory]):
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Memory, made_jump: Any
     ) -> tuple[Any, Any, dict[str, Any], Memory, Any]:
         del made_jump
+        memory, looking = self.look(terms, t0, y0, args, solver_state)
+        y1, error, dense, later = self.walk(terms, t0, t1, y0, args, memory)
+        return y1, error, dense, later._replace(spent=later.spent + looking), diffrax.RESULTS.successful
+
+    def walk(
+        self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, memory: Memory
+    ) -> tuple[Any, Any, dict[str, Any], Memory]:
+        """A step by the spectral radius in the memory: end, error, dense output, memory."""
         begin, whole = ravel_pytree(y0)
-        length, velocity, field = t1 - t0, solver_state.velocity, _flat(terms, t0, args, whole)
-        radius, mode, spent = self._spectral_radius(field, begin, solver_state)
-        bound = SAFE * radius
+        length, velocity, field = t1 - t0, memory.velocity, _flat(terms, t0, args, whole)
+        bound = SAFE * memory.radius
         # a step that would need more stages is refused
         possible = length * bound <= INTERVAL * (MOST_STAGES**2 - 1)
         stages = jnp.where(possible, _stages(length, bound), 2)
@@ -68,8 +77,7 @@ class Chebyshev(diffrax.AbstractSolver[Memory]):
         error = ENDS * length * (velocity + last) - MEAN * (end - begin)
         error = jnp.where(possible, error, jnp.inf)
         dense = {"y0": y0, "y1": whole(end), "k0": whole(length * velocity), "k1": whole(length * last)}
-        memory = Memory(last, mode, radius, spent + stages)
-        return whole(end), whole(error), dense, memory, diffrax.RESULTS.successful
+        return whole(end), whole(error), dense, memory._replace(velocity=last, spent=stages)
 
     def inside(self, terms: Any, t0: Any, t1: Any, args: Any, dense: Any, memory: Memory, time: Any) -> Any:
         """The state within the step from t0 to t1 that has left these, by a step of its own: differences of margins have to
@@ -79,10 +87,11 @@ class Chebyshev(diffrax.AbstractSolver[Memory]):
         field = _flat(terms, t0, args, whole)
         return whole(_recur(field, begin, velocity, _stages(part, SAFE * memory.radius), part))
 
-    def _spectral_radius(
-        self, field: Field, begin: jax.Array, memory: Memory
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(radius, mode, evaluations) by power iterations with differences, from the mode that the last ones have found."""
+    def look(self, terms: Any, t0: Any, y0: Any, args: Any, memory: Memory) -> tuple[Memory, jax.Array]:
+        """The spectral radius at a state whose velocity is the memory's, and what that has evaluated: power iterations with
+        differences, from the mode that the last ones have found."""
+        begin, whole = ravel_pytree(y0)
+        field = _flat(terms, t0, args, whole)
         scale = 1.0 if self.polar else jnp.maximum(jnp.linalg.norm(begin), 1e-300)
 
         def goes_on(walk: Any) -> jax.Array:
@@ -93,13 +102,13 @@ class Chebyshev(diffrax.AbstractSolver[Memory]):
             count, mode, radius, _ = walk
             mode = jnp.where(jnp.linalg.norm(mode) > 0, mode, jnp.asarray(_spread(mode.size)))
             length = jnp.linalg.norm(mode)
-            shift = scale * jnp.minimum(PERTURBATION, LINEAR / jnp.maximum(radius, 1.0)) / length
+            shift = scale * jnp.minimum(self.perturbation, LINEAR / jnp.maximum(radius, 1.0)) / length
             mode = (field(begin + shift * mode) - memory.velocity) / (shift * length)
             return count + 1, mode, jnp.linalg.norm(mode), radius
 
         first = (jnp.zeros((), int), memory.mode, memory.radius, memory.radius)
         count, mode, radius, _ = jax.lax.while_loop(goes_on, iterate, first)
-        return radius, mode, count
+        return memory._replace(radius=radius, mode=mode), count
 
 
 def _flat(terms: Any, t0: Any, args: Any, whole: Callable[[jax.Array], Any]) -> Field:

@@ -22,8 +22,8 @@ LOG_10 = float(np.log(10.0))
 
 class Times(NamedTuple):
     """log of flow time, now and where the last step began; log of dt/ds and its slope (PIECES + 1,) at the ends of the
-    pieces of that step. rate: of the fastest neuron at first. origin, attempts: flow time at which the loss clock began,
-    and steps tried until then."""
+    pieces of that step. rate: of the fastest neuron at first. origin: flow time at which the loss clock
+    began."""
 
     log_time: jax.Array
     begin_log_time: jax.Array
@@ -31,7 +31,6 @@ class Times(NamedTuple):
     slope: jax.Array
     rate: jax.Array
     origin: jax.Array
-    attempts: jax.Array
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,8 @@ class LossClock:
     def start(self, origin: jax.Array, rate: jax.Array, state: State, constants: Constants) -> Times:
         """Where the clock begins at this flow time, without a step before it."""
         log_speed, slope, _ = self._speed(state, self.coordinates.field(state, constants), constants)
-        log_time, attempts = jnp.log(origin), jnp.zeros((), int)
-        return Times(
-            log_time, log_time, jnp.full(PIECES + 1, log_speed), jnp.full(PIECES + 1, slope), rate, origin, attempts
-        )
+        log_time, ends = jnp.log(origin), PIECES + 1
+        return Times(log_time, log_time, jnp.full(ends, log_speed), jnp.full(ends, slope), rate, origin)
 
     def after(
         self,

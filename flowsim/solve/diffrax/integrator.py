@@ -17,10 +17,11 @@ from ...kinds.trees import in_float64
 from ...problem import Problem, Reduced
 from ...scenario import Scenario
 from ..compiling import compiling, foreseen, took
+from ..constants import MIXED_PERTURBATION, PERTURBATION
 from ..function import network_of
 from ..goals import Goals, Watch, lacking, reached_goal
 from ..integrator import Inside, Report
-from ..plan import GOING_OVER, Plan
+from ..plan import GOING_OVER, THEN_STIFF, Plan
 from ..snapshot import Snapshot
 from .chebyshev import Chebyshev
 from .clock import LossClock, Times
@@ -28,6 +29,7 @@ from .coordinates import Cartesian, Constants, Coordinates, Polar, State
 from .field import Data, Network
 from .spread import Spread
 from .stepper import LARGEST, Carry, Stepper
+from .switching import Switching
 from .tree import Objective, Tree
 
 
@@ -38,14 +40,7 @@ def _kvaerno5(rtol: float, smallest: float | None) -> Any:
     return diffrax.Kvaerno5(scan_kind="lax", root_finder=root_finder, root_find_max_steps=30)
 
 
-#: solver -> function of the tolerance and of the size of the smallest neuron, None in polar coordinates
-SOLVERS: dict[str, Callable[[float, float | None], Any]] = {
-    "tsit5": lambda rtol, smallest: diffrax.Tsit5(scan_kind="lax"),
-    "dopri5": lambda rtol, smallest: diffrax.Dopri5(scan_kind="lax"),
-    "dopri8": lambda rtol, smallest: diffrax.Dopri8(scan_kind="lax"),
-    "rkc2": lambda rtol, smallest: Chebyshev(polar=smallest is None),
-    "kvaerno5": _kvaerno5,
-}
+PAIRS = {"tsit5": diffrax.Tsit5, "dopri5": diffrax.Dopri5, "dopri8": diffrax.Dopri8}
 
 #: The name under which is remembered how long compiling took, about how many processor seconds that is for each trained
 #: array where it was never measured, and how many are more than what is compiled already takes.
@@ -87,6 +82,17 @@ def _growth(problem: Problem, loss_clock: bool) -> float:
     return 1.0 - 0.5 * problem.total_degree if loss_clock else 0.0
 
 
+def _solver(name: str, rtol: float, smallest: float | None, precision: str) -> Any:
+    """smallest: the size of the smallest neuron, None in polar coordinates."""
+    if name == "kvaerno5":
+        return _kvaerno5(rtol, smallest)
+    late = Chebyshev(smallest is None, MIXED_PERTURBATION if precision == "mixed" else PERTURBATION)
+    if name == "rkc2":
+        return late
+    pair = PAIRS[name.removesuffix(THEN_STIFF)](scan_kind="lax")
+    return Switching(pair, late) if name.endswith(THEN_STIFF) else pair
+
+
 class DiffraxIntegrator:
     """Implements :class:`flowsim.solve.integrator.Dense`."""
 
@@ -98,7 +104,7 @@ class DiffraxIntegrator:
         self._arrays = TWO_LAYERS if problem.network is None else len(problem.network.leaves)
         polar = plan.coordinates == "polar"
         smallest = None if polar else min(float(np.exp(problem.weights.log_norm.min(initial=0.0))), 1.0)
-        solver = SOLVERS[plan.solver](flow.rtol, smallest)
+        solver = _solver(plan.solver, flow.rtol, smallest, plan.precision)
 
         devices = tuple(jax.devices()[: plan.shares.devices]) if plan.shares.devices > 1 else ()
         self._spread = Spread(devices, plan.shares.block)
@@ -120,7 +126,7 @@ class DiffraxIntegrator:
         self._later = stepper(True) if plan.clock == GOING_OVER else self._stepper
         weights, everywhere = problem.weights, self._spread.everywhere
         outputs = jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
-        self._constants = Constants(Data.of(reduced, flow.precision, self._spread), *everywhere(outputs))
+        self._constants = Constants(Data.of(reduced, plan.precision, self._spread), *everywhere(outputs))
         self._watch = everywhere(Watch(*(jnp.asarray(array) for array in Watch.of(reduced))))
         self._start = everywhere(self._stepper.coordinates.start(reduced))
 

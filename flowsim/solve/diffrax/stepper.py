@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -17,9 +18,12 @@ from ..goals import Goals, Watch
 from .chebyshev import Chebyshev
 from .clock import LOG_10, LossClock, Times, log_time_inside, part_at
 from .coordinates import Constants, Coordinates, State
+from .switching import Switching
 
 #: Any later time counts as this one.
 LARGEST = sys.float_info.max
+#: Solvers that count what their steps evaluate, and that look inside these themselves.
+Uneven = Chebyshev | Switching
 
 
 class Carry(NamedTuple):
@@ -79,7 +83,7 @@ class Stepper:
     @partial(jax.jit, static_argnums=0)
     def go_over(self, carry: Carry, constants: Constants) -> Carry:
         """A carry that goes on by the loss clock, which this stepper has, from where another has come by time."""
-        state, attempts = carry.state, carry.accepted + carry.rejected
+        state = carry.state
         rate = jnp.max(self.coordinates.errors(state, state, self.coordinates.field(state, constants)))
         later = self.resume(jnp.zeros(()), carry.step, state, constants, carry.time, rate)
         assert later.times is not None
@@ -89,7 +93,6 @@ class Stepper:
             rejected=carry.rejected,
             controller_state=carry.controller_state,
             spent=carry.spent + later.spent,
-            times=later.times._replace(attempts=attempts),
         )
 
     @partial(jax.jit, static_argnums=0)
@@ -99,7 +102,7 @@ class Stepper:
         """A carry that goes on from a saved state. origin, rate: as in :class:`Times`."""
         solver_state = self.solver.init(self._term, time, time + step, state, constants)
         _, controller_state = self._controller.init(
-            self._term, time, time + step, state, step, constants, self._term.vf, self._order
+            self._term, time, time + step, state, step, constants, self._term.vf, None
         )
         # any field tells what a step leaves to interpolate by, and this one is soon traced
         at_rest = diffrax.ODETerm(lambda time, state, constants: state)
@@ -180,7 +183,7 @@ class Stepper:
     @partial(jax.jit, static_argnums=0)
     def interpolate(self, carry: Carry, constants: Constants, time: jax.Array) -> State:
         """The state within the last accepted step."""
-        if isinstance(self.solver, Chebyshev):
+        if isinstance(self.solver, Uneven):
             step = (self._term, carry.previous, carry.time, constants, carry.dense, carry.solver_state)
             return self.coordinates.settle(self.solver.inside(*step, time))
         inside = self.solver.interpolation_cls(t0=carry.previous, t1=carry.time, **carry.dense).evaluate(time)
@@ -200,22 +203,19 @@ class Stepper:
         errors = jnp.where(jnp.isfinite(errors) & (result == diffrax.RESULTS.successful), errors, jnp.inf)
         nothing = jnp.zeros_like(errors)
         keep, time, next_end, _, controller_state, _ = self._controller.adapt_step_size(
-            begin, end, nothing, nothing, constants, errors / rtol, self._order, carry.controller_state
+            begin, end, nothing, nothing, constants, errors / rtol, self._order(solver_state), carry.controller_state
         )
         step = next_end - time
         after = self.coordinates.settle(after)
-        spent = carry.spent + solver_state.spent if isinstance(self.solver, Chebyshev) else carry.spent
-        state, solver_state = _where(keep, (after, solver_state), (before, carry.solver_state))
+        spent = carry.spent + solver_state.spent if isinstance(self.solver, Uneven) else carry.spent
+        kept = carry.solver_state
+        if isinstance(self.solver, Switching):
+            kept = self.solver.refused(kept, solver_state)
+        made, (state, solver_state) = solver_state, _where(keep, (after, solver_state), (before, kept))
         times, unseparated = carry.times, jnp.array(False)
         if self.clock is not None and carry.times is not None:
-            step_taken = self.solver.interpolation_cls(t0=begin, t1=end, **dense)
-
-            def inside(part: jax.Array) -> State:
-                return self.coordinates.settle(step_taken.evaluate(begin + part * (end - begin)))
-
-            by_steps = isinstance(self.solver, Chebyshev)
-            later, rests = self.clock.after(carry.times, end - begin, None if by_steps else inside, state, constants)
-            times, unseparated = _where(keep, later, carry.times), keep & rests
+            later, rests, looked = self._time_after(carry.times, begin, end, dense, made, state, constants)
+            times, unseparated, spent = _where(keep, later, carry.times), keep & rests, spent + looked
         return Carry(
             time=time,
             step=step,
@@ -239,6 +239,27 @@ class Stepper:
         """What an error of the state is to the log of the loss, relative to that: see LOSS_ERROR."""
         log_loss, change = jax.jvp(lambda state: self.log_loss(state, constants), (state,), (error,))
         return jnp.abs(change) / (LOSS_ERROR * jnp.maximum(1.0, jnp.abs(log_loss)))
+
+    def _time_after(
+        self, times: Times, begin: Any, end: Any, dense: Any, made: Any, state: State, constants: Constants
+    ) -> tuple[Times, jax.Array, jax.Array]:
+        """The loss clock's times after a step, whether the loss will fall no further, and what that has evaluated."""
+        assert self.clock is not None
+        solver, clock = self.solver, self.clock
+
+        def look(inside: Callable[[jax.Array], State] | None) -> tuple[Times, jax.Array, jax.Array]:
+            taken = jnp.asarray(1 if inside is None else PIECES)
+            return *clock.after(times, end - begin, inside, state, constants), taken
+
+        def by_pair(part: jax.Array) -> State:
+            time = begin + part * (end - begin)
+            if isinstance(solver, Switching):
+                return self.coordinates.settle(solver.by_pair(begin, end, dense, time))
+            return self.coordinates.settle(solver.interpolation_cls(t0=begin, t1=end, **dense).evaluate(time))
+
+        if isinstance(solver, Switching):
+            return jax.lax.cond(made.late, lambda: look(None), lambda: look(by_pair))
+        return look(None if isinstance(solver, Chebyshev) else by_pair)
 
     def _separated(self, state: State, constants: Constants) -> jax.Array:
         if not self.until_separated:
@@ -267,19 +288,17 @@ class Stepper:
         """Evaluations of the field so far: one to choose the first step, and the stages of each. An implicit stage counts
         as one, its iterations do not; a solver whose last stage is the next one's first evaluates that once. The steps on
         the loss clock take some more."""
-        attempts = int(carry.accepted) + int(carry.rejected)
-        timed = 0 if carry.times is None else attempts - int(carry.times.attempts)
-        if isinstance(self.solver, Chebyshev):
-            return 2 + int(carry.spent) + timed
-        tableau = self.solver.tableau
-        of_clock = 0 if carry.times is None else 1 + PIECES * timed
+        if isinstance(self.solver, Uneven):
+            return 2 + int(carry.spent)
+        attempts, tableau = int(carry.accepted) + int(carry.rejected), self.solver.tableau
+        of_clock = 0 if carry.times is None else 1 + int(carry.spent)
         return 1 + attempts * int(tableau.num_stages) - max(attempts - 1, 0) * int(tableau.fsal) + of_clock
 
-    @property
-    def _order(self) -> float:
-        order = self.solver.error_order(self._term)
-        assert order is not None
-        return float(order)
+    def _order(self, solver_state: Any) -> Any:
+        """Of the error of the step that has left this state of the solver."""
+        if isinstance(self.solver, Switching):
+            return self.solver.order_after(self._term, solver_state)
+        return float(self.solver.error_order(self._term))
 
 
 def _where(condition: jax.Array, yes: Any, no: Any) -> Any:

@@ -55,7 +55,7 @@ def test_the_limit_of_small_is_small_still(small, monkeypatch):
 
 def test_a_large_smooth_problem_is_for_jax(small, large):
     found = chosen(small())
-    assert (found.engine, found.solver) == ("diffrax", "dopri8")
+    assert (found.engine, found.solver) == ("diffrax", "dopri8+rkc2")
     assert found.reasons[0] == "engine diffrax: the field is smooth and 0.006912 Mflop per evaluation is much"
 
 
@@ -76,7 +76,7 @@ def test_a_kink_is_for_the_engine_that_follows_it_whatever_the_size(small, large
 
 def test_a_leaky_relu_of_slope_1_has_no_kink(small, large):
     found = chosen(small(model={"activation": "leaky_relu", "slope": 1.0, "width": 6}))
-    assert (found.engine, found.solver, found.follows_sliding) == ("diffrax", "dopri8", False)
+    assert (found.engine, found.solver, found.follows_sliding) == ("diffrax", "dopri8+rkc2", False)
 
 
 def test_a_kink_on_the_engine_that_does_not_follow_it_is_warned_of(small):
@@ -120,9 +120,57 @@ def test_every_solver_that_a_scenario_may_name_is_some_engine_s(small):
 
 def test_mixed_precision_is_for_jax(small):
     found = chosen(small(flow__precision="mixed"))
-    assert (found.engine, found.solver) == ("diffrax", "dopri8")
+    assert (found.engine, found.solver, found.precision) == ("diffrax", "dopri8", "mixed")
     assert found.reasons[0] == "engine diffrax: the one with mixed precision"
     assert chosen(small(flow__precision="mixed", **RELU)).engine == "diffrax"
+
+
+def test_order_5_is_for_the_looser_tolerances_of_either_engine(small, large):
+    assert chosen(small(flow__rtol=1e-5)).solver == "tsit5+rkc2"
+    assert chosen(small(flow__rtol=9e-6)).solver == "dopri8+rkc2"
+
+
+@pytest.mark.parametrize(
+    ("asked", "precision", "reason"),
+    [
+        ({"flow__rtol": 1e-5}, "mixed", "products are most of the cost"),
+        ({"flow__rtol": 9e-6}, "float64", "below rtol = 1e-05"),
+        ({"flow__rtol": 1e-5, "flow__engine": "numba"}, "float64", "the one of this engine"),
+        (
+            {"flow__rtol": 1e-5, "loss__kind": "exponential", "flow__until": {"loss": 1e-3}},
+            "float64",
+            "on the loss clock",
+        ),
+        (
+            {"flow__rtol": 1e-5, "model": {"kind": "mlp", "activation": "tanh"}},
+            "float64",
+            "float32 would be for the network",
+        ),
+    ],
+)
+def test_automatic_precision_is_mixed_where_large_products_may_be_in_float32(small, large, asked, precision, reason):
+    found = chosen(small(flow__precision="auto", **asked))
+    assert found.precision == precision
+    assert found.reasons[4].startswith(f"precision {precision}: {reason}")
+
+
+def test_precision_is_float64_unless_it_is_asked_for_otherwise(small, large):
+    assert chosen(small(flow__rtol=1e-3)).precision == "float64"
+
+
+def test_automatic_precision_is_float64_where_products_are_small(small):
+    asked = small(flow__precision="auto", flow__rtol=1e-4, flow__engine="diffrax")
+    assert chosen(asked).reasons[4].endswith("are not most of its cost")
+
+
+def test_descent_is_in_float64_by_automatic_precision(small):
+    descent = {"method": "gradient_descent", "step": 0.1, "iterations": 3, "precision": "auto"}
+    assert chosen(small(flow=descent)).precision == "float64"
+
+
+def test_a_result_says_which_precision_was_taken(small, large):
+    tree = flowsim.run(small(flow__precision="auto", flow__rtol=1e-4, flow__until={"time": 1.0}))
+    assert tree.attrs["precision"] == "mixed"
 
 
 def test_without_diffrax_everything_that_numba_can_do_is_done_by_it(small, large, without_diffrax):
@@ -213,7 +261,7 @@ def test_coordinates_do_not_depend_on_the_engine(small):
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_a_goal_for_the_logarithm_of_the_loss_takes_the_loss_clock(small, large, loss):
     found = chosen(small(loss__kind=loss, flow__until={"log10_loss": -100.0}))
-    assert (found.engine, found.solver, found.clock, found.reading) == ("numba", "dopri5+rkc2", "loss", "clock")
+    assert (found.engine, found.solver, found.clock, found.reading) == ("diffrax", "dopri8+rkc2", "loss", "clock")
     assert found.reasons[3] == "clock loss: until names log10_loss, which falls like the logarithm of time"
 
 
