@@ -13,6 +13,7 @@ import flowsim
 from flowsim.problem import reduce
 from flowsim.solve import choose
 from flowsim.solve.diffrax.integrator import DiffraxIntegrator
+from flowsim.solve.diffrax.stepper import Stepper
 
 #: No number of devices or of samples in a block divides it.
 SAMPLES = 23
@@ -58,8 +59,20 @@ def _seen(scenario: flowsim.Scenario) -> list[np.ndarray]:
     return [*moved, np.asarray(outputs)[..., real], np.asarray(log_loss)]
 
 
+def programs() -> int:
+    """How many programs a run on all devices has that goes on from chunk to chunk."""
+    scenario = flowsim.Scenario(SMALL).replace({"flow.devices": "all", "flow.solver": "tsit5"})
+    reduced = reduce(flowsim.build(scenario))
+    integrator = DiffraxIntegrator(scenario, reduced, choose(scenario, reduced))
+    carry = integrator.begin()
+    for end in (0.1, 0.2, 0.3):
+        with jax.transfer_guard("disallow"):
+            carry = integrator.advance(carry, end, 5)
+    return Stepper.advance._cache_size()
+
+
 def main() -> None:
-    found: dict[str, Any] = {"devices": jax.device_count()}
+    found: dict[str, Any] = {"devices": jax.device_count(), "programs": programs()}
     for kind, shared in {"loss clock": {"flow.block": 4}, "of a tree": {}}.items():
         found[kind] = apart(kind, **{"flow.devices": 4, **shared})
     print(json.dumps(found))

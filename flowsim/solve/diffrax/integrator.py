@@ -128,6 +128,7 @@ class DiffraxIntegrator:
         outputs = jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
         self._constants = Constants(Data.of(reduced, plan.precision, self._spread), *everywhere(outputs))
         self._watch = everywhere(Watch(*(jnp.asarray(array) for array in Watch.of(reduced))))
+        self._aims = everywhere((self._goals, self._rtol))
         self._start = everywhere(self._stepper.coordinates.start(reduced))
 
     @property
@@ -154,7 +155,8 @@ class DiffraxIntegrator:
         return self._advance(carry, stop, attempts)
 
     def _advance(self, carry: Carry, stop: float, attempts: int) -> Carry:
-        carry = self._of(carry).advance(carry, self._constants, self._watch, self._goals, self._rtol, stop, attempts)
+        until = self._spread.everywhere((float(stop), int(attempts)))
+        carry = self._of(carry).advance(carry, self._constants, self._watch, *self._aims, *until)
         jax.block_until_ready(carry.time)
         return carry
 

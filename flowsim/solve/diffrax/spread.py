@@ -77,7 +77,16 @@ class Spread:
 
     def everywhere(self, tree: Tree) -> Tree:
         """Arrays that every device has whole."""
-        return jax.device_put(tree, NamedSharding(self.mesh, PartitionSpec())) if self.devices else tree
+        sharding = NamedSharding(self.mesh, PartitionSpec()) if self.devices else None
+        if sharding is None or sharding.is_fully_addressable:
+            return jax.device_put(tree, sharding)
+
+        # several processes, which would compare their values if they were told to put them
+        def put(value: Any) -> jax.Array:
+            array = np.asarray(value)
+            return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index or ()])
+
+        return jax.tree.map(put, tree)
 
     def here(self, tree: Tree) -> Tree:
         """This process's own copy of such arrays."""

@@ -128,7 +128,7 @@ class Stepper:
             spent=jnp.zeros((), int),
         )
 
-    @partial(jax.jit, static_argnums=0)
+    @partial(jax.jit, static_argnums=0, donate_argnames="carry")
     def advance(
         self,
         carry: Carry,
@@ -139,8 +139,9 @@ class Stepper:
         stop: jax.Array,
         steps: jax.Array,
     ) -> Carry:
-        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails. Steps of
-        many stages count as several. rtol: the largest error of a neuron in a step, relative to the neuron."""
+        """Step until the time reaches `stop` or goals.end, `steps` were tried, a goal is met or stepping fails. The carry's
+        memory is taken for what comes out: it can be used no more. Steps of many stages count as several. rtol: the largest
+        error of a neuron in a step, relative to the neuron."""
         last, most = carry.accepted + carry.rejected + steps, carry.spent + steps * LONG_STEP
 
         def goes_on(carry: Carry) -> jax.Array:

@@ -35,6 +35,7 @@ def test_four_devices_have_the_field_of_one():
     told = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
     found = json.loads(told.splitlines()[-1])
     assert found.pop("devices") == 4
+    assert found.pop("programs") == 1
     assert len(found) == 2
     assert max(found.values()) < ROUNDING, found
 
