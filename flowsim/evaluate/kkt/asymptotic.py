@@ -150,6 +150,8 @@ def _moved(
     if system.trained and system.power != 1:
         log = sizes.log_norm - sizes.output_log + (system.power - 1) * np.log(np.maximum(view.norm, TINY))
         rate = length * sizes.output_sign * along / system.power * np.exp(np.minimum(log, 300.0))
+        # v_j grows as |w_j| does, so that their ratio rests where both grow alike
+        rate = np.where(rate > 0, np.log1p(np.maximum(rate, 0.0)), rate)
     far = np.linalg.norm(direction - start, axis=1)
     last = far if state.moved is None else np.maximum(far, 0.5 * state.moved)
     sizes = sizes.grown(length * along / system.power, grown, rate)

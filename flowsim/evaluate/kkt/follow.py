@@ -18,9 +18,9 @@ FIRST, LARGEST, SMALLEST = 0.1, 0.3, 1e-4
 #: By how much a step may be longer than the one before it, once the direction turns by less than this in a unit of
 #: log|theta|.
 GROWTH, SLOW = 1.05, 0.05
-#: Where only what dies slowly is left, steps may be longer yet: at most so long, of neurons with a kink and of smooth ones,
-#: and turning the direction by so much.
-TAIL, SMOOTH_TAIL, TURNED = 3.0, 30.0, 1e-3
+#: Where only what dies or turns slowly is left, steps may be longer yet: at most so long, and turning the direction by so
+#: much.
+TAIL, TURNED = 30.0, 1e-3
 #: Steps that may be taken: at most, at least, and between these so many over the pairs of a neuron and a sample.
 STEPS, LEAST, PAIR_STEPS = 20_000, 2000, 1e8
 #: A step is taken again, half as long, where the normalised margin, which never falls, falls by more than this part.
@@ -30,7 +30,7 @@ FALL = 1e-6
 NEAR, LOOK, AGAIN = 0.03, 2.0, 1.3
 #: A KKT point that is isolated and attracts is the flow's own if the asymptotic flow comes within this angle of it,
 #: in rad ...
-CLOSE = 1e-2
+CLOSE = 1e-3
 #: ... of a continuum of them, it is wanted to this, if so many steps are enough: at most, at least, and between these
 #: so many over the pairs.
 EXACT, PATIENCE, SHORT, PAIR_PATIENCE = 1e-7, 1000, 100, 1e7
@@ -93,8 +93,7 @@ class _Walk:
         self._before, self.state, self.pull, self._least = self.state, state, pull, pull.margin
         self.steps += 1
         if pull.distance < SLOW:
-            tail = TAIL if self.system.degree == 1 else SMOOTH_TAIL
-            longest = min(max(TURNED / max(pull.distance, 1e-300), LARGEST), tail)
+            longest = min(max(TURNED / max(pull.distance, 1e-300), LARGEST), TAIL)
             self._advance = min(self._advance * GROWTH, longest)
         self.view = View.of(self.system, state)
         share = self.view.log_share

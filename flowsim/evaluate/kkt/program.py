@@ -57,7 +57,7 @@ class Program:
         self.growing = view.norm ** (2 * system.power) * system.trained
         self.worth = view.output * view.norm**system.power
         self.gain, self.along = 1.0, self.turning
-        if system.degree != 1 and system.trained and system.power == 1:
+        if system.trained and system.power == 1:
             # sizes grow exponentially, and a turn is relative to a |w| that grows by 1 + advance
             self.worth = self.worth * (1 - system.homogeneity * advance)
             self.turning = self.turning / (1 + advance)
@@ -204,8 +204,6 @@ def _turned(
     gram, label = system.gram[np.ix_(rows, rows)], system.label[rows]
     inside = (gate * system.label)[:, rows]
     total = ((inside * turning[:, None]).T @ inside) * gram
-    if system.degree != 1:
-        # grad h = k' (x - s u) + P k u
-        slid, along = inside * view.projection[:, rows], system.power * value[:, rows] * label
-        total = total - (slid * turning[:, None]).T @ slid + (along * growing[:, None]).T @ along
-    return np.asarray(total)
+    # grad h = k' (x - s u) + P k u
+    slid, along = inside * view.projection[:, rows], system.power * value[:, rows] * label
+    return np.asarray(total - (slid * turning[:, None]).T @ slid + (along * growing[:, None]).T @ along)

@@ -10,7 +10,7 @@ import flowsim
 from flowsim.evaluate.kkt import asymptotic
 from flowsim.evaluate.kkt.certificate import Network, residuals
 from flowsim.evaluate.kkt.program import Program
-from flowsim.evaluate.kkt.sizes import Hyperbolic
+from flowsim.evaluate.kkt.sizes import Hyperbolic, Plain
 from flowsim.evaluate.kkt.smooth import polish
 from flowsim.evaluate.kkt.state import State, System, View
 from flowsim.evaluate.kkt.turning import Held, forces, turned
@@ -140,3 +140,14 @@ def test_two_neurons_that_part_leave_a_saddle_that_one_does_not(small):
     }
     assert curvature[False] > -1e-6
     assert curvature[True] < -0.1
+
+
+def test_both_layers_of_a_power_come_to_rest_where_they_grow_alike():
+    """|w|^2 = p v^2 at a KKT point of max(w x, 0)^p v, however long the steps."""
+    inputs = np.eye(2)
+    asked = System(inputs, np.ones(2), 2.0, 2.0, 0.0, True, inputs @ inputs.T)
+    state = State(np.eye(2), Plain(np.zeros(2), np.zeros(2), np.ones(2)))
+    for _ in range(60):
+        state, pull = asymptotic.step(asked, state, 0.3)
+    assert pull.distance < 1e-8
+    np.testing.assert_allclose(2 * (state.sizes.log_norm - state.sizes.output_log), np.log(2), atol=1e-8)
