@@ -192,10 +192,10 @@ def with_flowsim(
     return Outcome(state, report.time, report.evaluations, report.steps, seconds, events)
 
 
-def with_scipy(case: Case, budget: float, method: str) -> Outcome:
+def with_scipy(case: Case, budget: float, method: str, rtol: float = RTOL, atol: float = ATOL) -> Outcome:
     field = Field(case.data, budget)
     solver_class = getattr(scipy.integrate, method)
-    return _stepped(field, _scipy_steps(solver_class(field, 0.0, case.start, case.end, rtol=RTOL, atol=ATOL)))
+    return _stepped(field, _scipy_steps(solver_class(field, 0.0, case.start, case.end, rtol=rtol, atol=atol)))
 
 
 def _scipy_steps(solver: scipy.integrate.OdeSolver) -> Iterator[tuple[float, Floats]]:

@@ -13,7 +13,7 @@ import yaml
 from _gallery import cards
 
 from flowsim.durable import QUIET
-from flowsim.evaluate.global_error import FACTOR
+from flowsim.evaluate.global_error import FACTOR, NEIGHBOUR
 from flowsim.evaluate.phases import ALIGNED, AMPLIFIED, AVERAGED, CONVERGED
 from flowsim.gate import LIMITS
 from flowsim.observe import GROWN, NUMERICS, OBSERVABLES, QUANTILES
@@ -86,6 +86,7 @@ def constants() -> dict[str, str]:
         "implicit_limit": str(IMPLICIT_LIMIT),
         "lanczos_tolerance": f"{TOLERANCE:g}",
         "certify_factor": f"{FACTOR:g}",
+        "certify_neighbour": f"{NEIGHBOUR:g}",
         "log_span": f"{LOG_SPAN:,.0f}",
         "max_instants": str(MAX_INSTANTS),
         "max_points": f"{LIMITS['points'].value:,}",

@@ -14,8 +14,9 @@ from ..results.companion import GROUP, UNDETERMINED
 from .undetermined import named
 
 #: The stated error is so many times the distance from the companion, which is three quarters of the error where errors go
-#: like tolerances. benchmarks/certify.py measures how often that is enough.
-FACTOR = 5.0
+#: like tolerances, and no less than so much of what it is at a neighbouring instant. benchmarks/certify.py measures how
+#: often that is enough.
+FACTOR, NEIGHBOUR = 8.0, 0.3
 #: The rounding of a number itself, relative to it.
 LAST_DIGITS = 2 * np.finfo(float).eps
 
@@ -66,9 +67,9 @@ def stated(values: Floats, companion: Floats, *, sparse: bool = False, row: bool
     """Stated errors of values (T, …), given those of the companion; NaN where there is no value, inf where the companion
     has none.
 
-    The two may cross, so each instant counts what its neighbours differ by, too; in proportion to the values, where that is
-    less, as for what decays. sparse: the instants are no neighbours. row: entries along the last axis are one vector, each
-    of which counts the root mean square of all.
+    The two may cross, so each instant counts a part of what its neighbours differ by, too; in proportion to the values,
+    where that is less, as for what decays. sparse: the instants are no neighbours. row: entries along the last axis are one
+    vector, each of which counts the root mean square of all.
     """
     values, companion = np.asarray(values, dtype=float), np.asarray(companion, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -86,10 +87,10 @@ def stated(values: Floats, companion: Floats, *, sparse: bool = False, row: bool
 
 
 def _neighbours(apart: Floats) -> Floats:
-    """The largest of each instant and its neighbours; the first one, where a run starts, has none."""
-    found = apart.copy()
-    np.maximum(found[1:], apart[:-1], out=found[1:])
-    np.maximum(found[1:-1], apart[2:], out=found[1:-1])
+    """The largest of each instant and a part of its neighbours; the first one, where a run starts, has none."""
+    found, part = apart.copy(), NEIGHBOUR * apart
+    np.maximum(found[1:], part[:-1], out=found[1:])
+    np.maximum(found[1:-1], part[2:], out=found[1:-1])
     return found
 
 

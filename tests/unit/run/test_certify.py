@@ -12,7 +12,7 @@ from support.degenerate import opposite
 
 import flowsim
 from flowsim.evaluate import findings
-from flowsim.evaluate.global_error import FACTOR, LAST_DIGITS, stated
+from flowsim.evaluate.global_error import FACTOR, LAST_DIGITS, NEIGHBOUR, stated
 from flowsim.present.kinds import drawn_series, plot
 from flowsim.present.page.build import write_report
 from flowsim.present.page.curves import figures
@@ -280,7 +280,7 @@ def test_descent_makes_no_error_of_steps(small):
 
 def test_where_two_runs_cross_their_neighbours_tell():
     values, near = np.array([1.0, 1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.1, 1.0, 0.9, 0.9])
-    apart = np.array([0.0, 0.1, 0.1, 0.1, 0.1])
+    apart = 0.1 * np.array([0.0, 1.0, NEIGHBOUR, 1.0, 1.0])
     np.testing.assert_allclose(stated(values, near), FACTOR * apart + LAST_DIGITS)
 
 
