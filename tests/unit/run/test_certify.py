@@ -20,6 +20,9 @@ from flowsim.present.page.curves import figures
 from flowsim.present.run import Run
 from flowsim.present.source import Source
 from flowsim.problem import Data, Weights
+from flowsim.results import layout
+from flowsim.run import companion
+from flowsim.run.prepare import Prepared
 from flowsim.run.progress import Standing
 from flowsim.solve import advance
 
@@ -56,6 +59,7 @@ def shares(scenario: flowsim.Scenario) -> tuple[float, float, float]:
         covered.append(true <= np.maximum(largest, least))
         close.append(largest <= 30 * np.maximum(true, least))
     told = errors(tree).attrs
+    assert told["companion_ended"] == ""
     cost = (told["evaluations"] + told["companion_evaluations"]) / told["evaluations"]
     return float(np.mean(covered)), float(np.mean(close)), float(cost)
 
@@ -203,8 +207,11 @@ def test_a_run_that_is_cut_short_in_its_companion_goes_on(small, tmp_path, monke
     assert cut.attrs["status"] == "interrupted"
     assert "companion" in cut.attrs["status_cause"]
     assert "error" not in cut.children
+    assert cut["checkpoint"].attrs["seconds"] > 0
+    monkeypatch.setattr(companion, "seconds_of", lambda tree: 1e6)
     resumed = flowsim.run(scenario, file, resume=True)
     assert_same_errors(resumed, whole)
+    assert resumed["companion"].attrs["wall_time"] > 1e6
 
 
 def test_stages_that_are_cut_short_in_the_companion_of_the_second_go_on(small, tmp_path, monkeypatch):
@@ -277,6 +284,15 @@ def test_plots_and_pages_have_bands_of_the_error(small, tmp_path):
     assert "Estimated errors" in page.read_text()
     loss = next(figure for figure in figures(Run.of("a", tree)) if figure.key == "loss")
     assert [curve["name"] for curve in loss.curves] == ["estimated error", "training loss"]
+
+
+def test_the_companion_stops_at_no_goal(small):
+    """It may meet one before the run did."""
+    scenario = small(flow__until={"loss": 0.4, "alignment": 0.999, "steps": 900})
+    kept = layout.trajectory_of(flowsim.run(scenario))
+    (part,) = companion.Companion(Prepared(scenario), kept).parts
+    assert part.flow.until.goals == {"time": float(kept.time[-1])}
+    assert part.flow.rtol == scenario.flow.rtol / 4
 
 
 def test_descent_makes_no_error_of_steps(small):
