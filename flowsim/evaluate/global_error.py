@@ -48,7 +48,7 @@ def error_group(tree: xr.DataTree, facts: Facts) -> xr.Dataset:
         if name in other
     }
     for variable in found.values():
-        variable.attrs |= _worst(variable, tree)
+        variable.attrs |= dict(zip(("worst", "worst_time"), _worst(variable, tree), strict=True))
     attrs: dict[str, Any] = {
         "rtol": np.array(facts.rtol),
         "companion_rtol": np.array(facts.companion_rtol),
@@ -117,24 +117,27 @@ def _variables(tree: xr.DataTree) -> dict[str, xr.Variable]:
     return found
 
 
-def _worst(variable: xr.Variable, tree: xr.DataTree) -> dict[str, float]:
-    """The largest of the errors, and its time."""
-    over = "time" if "time" in variable.dims else "snapshot"
-    by_instant = np.moveaxis(variable.values, variable.dims.index(over), 0).reshape(variable.sizes[over], -1)
-    if np.isnan(by_instant).all():
-        return {"worst": np.nan, "worst_time": np.nan}
-    largest = np.nanmax(np.where(np.isnan(by_instant), -np.inf, by_instant), axis=1)
-    place = int(largest.argmax())
-    return {"worst": float(largest[place]), "worst_time": float(tree[over].to_numpy()[place])}
-
-
 def worst(group: xr.Dataset) -> dict[str, tuple[float, float]]:
-    """variable -> (its largest estimated error, when), of the group `error`"""
-    return {
-        str(name): (float(array.attrs["worst"]), float(array.attrs["worst_time"]))
-        for name, array in group.data_vars.items()
-        if "worst" in array.attrs
-    }
+    """variable -> (its largest estimated error, when), of the group `error` with its coordinates, or of a part of it; NaN
+    where there is none."""
+    return {str(name): _worst(array.variable, group) for name, array in group.data_vars.items() if name != UNDETERMINED}
+
+
+def _worst(variable: xr.Variable, coordinates: xr.Dataset | xr.DataTree) -> tuple[float, float]:
+    over = "time" if "time" in variable.dims else "snapshot"
+    by_instant = variable.transpose(over, ...).values.reshape(variable.sizes[over], -1)
+    if np.isnan(by_instant).all():
+        return np.nan, np.nan
+    largest = np.where(np.isnan(by_instant), -np.inf, by_instant).max(axis=1)
+    place = int(largest.argmax())
+    return float(largest[place]), float(coordinates[over].to_numpy()[place])
+
+
+def neurons_in_doubt(group: xr.Dataset) -> str:
+    """The undetermined neurons of the group `error`, or of a part of it, in words; "" where there are none."""
+    if UNDETERMINED not in group:
+        return ""
+    return named(group[UNDETERMINED].values, group["seed"].values if "seed" in group[UNDETERMINED].dims else None)
 
 
 def cost(group: xr.Dataset) -> float:

@@ -132,6 +132,12 @@ def _member(tree: xr.DataTree, member: int) -> xr.DataTree:
     """A member of an ensemble, still along `seed`: a result as of an ensemble of one."""
     chosen = tree.isel(seed=[member])
     chosen.attrs = {**tree.attrs, "seed": chosen.to_dataset()["seed"].values}
+    if "error" in chosen.children:  # what it says of the largest errors is of all members
+        group = chosen.children["error"].to_dataset(inherit=False)
+        for variable in group.data_vars.values():
+            variable.attrs = {key: value for key, value in variable.attrs.items() if not key.startswith("worst")}
+        group.attrs.pop("undetermined", None)
+        chosen = chosen.assign({"error": xr.DataTree(group)})
     return chosen
 
 

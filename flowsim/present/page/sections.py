@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluate.global_error import cost, worst
+from ...evaluate.global_error import cost, neurons_in_doubt, worst
 from ...evaluate.neurons import FATES
 from ...evaluate.phases import moment
 from ...evaluate.verdicts import FAILS, HOLDS, NOT_APPLICABLE, counted
@@ -172,7 +172,7 @@ def errors(run: Run) -> str:
     """The largest estimated error of each variable, and the neurons that are undetermined; "" without."""
     if "error" not in run.groups:
         return ""
-    group = run.groups["error"]
+    group = run.group("error")
     rtol = ", ".join(f"{value:g}" for value in np.atleast_1d(group.attrs["companion_rtol"]))
     words = (
         f"<p>Estimated by a companion run at rtol {rtol}; both together made {cost(group):.2f} times the evaluations of "
@@ -180,7 +180,7 @@ def errors(run: Run) -> str:
     )
     if ended := str(group.attrs["companion_ended"]):
         words += f"<p><strong>No estimate from there on:</strong> {escape(ended)}.</p>"
-    if told := str(group.attrs.get("undetermined", "")):
+    if told := neurons_in_doubt(group):
         words += f"<p><strong>Undetermined:</strong> {escape(told)}.</p>"
     rows = [(name, f"{largest:.2g}", number(time)) for name, (largest, time) in worst(group).items()]
     return words + table(("variable", "largest error", "at time"), rows, 'class="stack"')

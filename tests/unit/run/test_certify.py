@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 from support.degenerate import opposite
+from support.sweeps import fly_here
 
 import flowsim
 from flowsim.evaluate.claim import CLAIMS, Claim
 from flowsim.evaluate.evidence import Evidence
-from flowsim.evaluate.global_error import FACTOR, LAST_DIGITS, NEIGHBOUR, stated
+from flowsim.evaluate.global_error import FACTOR, LAST_DIGITS, NEIGHBOUR, stated, worst
+from flowsim.evaluate.undetermined import ELSEWHERE, named, undetermined
 from flowsim.present.kinds import drawn_series, plot
 from flowsim.present.page.build import write_report
 from flowsim.present.page.curves import figures
 from flowsim.present.run import Run
 from flowsim.present.source import Source
 from flowsim.problem import Data, Weights
-from flowsim.results import layout
+from flowsim.results import layout, open_point
 from flowsim.run import companion
 from flowsim.run.prepare import Prepared
 from flowsim.run.progress import Standing
@@ -118,6 +121,20 @@ def test_the_errors_of_an_ensemble_are_those_of_its_members(small):
         mine = errors(together).assign_coords(seed=together["seed"].values).sel(seed=seed)
         for name, error in alone.data_vars.items():
             np.testing.assert_array_equal(mine[name].values, error.values, err_msg=str(name))
+
+
+def test_a_point_of_a_sweep_has_its_own_errors(small, tmp_path):
+    """Points that were run together are members of one ensemble, of whose largest errors each says nothing."""
+    keys = {"flow.certify": True, "flow.rtol": 1e-3, "sweep.grid": {"seed": [3, 5]}}
+    fly_here(small().replace(keys), tmp_path / "s")
+    for seed in (3, 5):
+        tree = open_point(tmp_path / "s", {"seed": seed})
+        alone = flowsim.run(small().replace({"flow.certify": True, "flow.rtol": 1e-3, "seed": seed}))
+        assert worst(tree["error"].to_dataset())["loss"][0] == errors(alone)["loss"].attrs["worst"]
+        assert (
+            "worst" not in tree["error/loss"].attrs
+            or tree["error/loss"].attrs["worst"] == worst(alone["error"].to_dataset())["loss"][0]
+        )
 
 
 def test_stages_are_certified_as_a_whole(small):
@@ -293,6 +310,18 @@ def test_the_companion_stops_at_no_goal(small):
     (part,) = companion.Companion(Prepared(scenario), kept).parts
     assert part.flow.until.goals == {"time": float(kept.time[-1])}
     assert part.flow.rtol == scenario.flow.rtol / 4
+
+
+def test_a_neuron_that_ends_elsewhere_in_the_companion_is_named(small):
+    scenario = small(model__activation="relu")
+    prepared, kept = Prepared(scenario), layout.trajectory_of(flowsim.run(scenario))
+    other = replace(kept, direction=kept.direction.copy())
+    other.direction[-1, 2] *= -1.0  # on the other side of all samples
+    other.direction[-1, 3] += 1e-3  # far more than any error of this run, and yet the same place
+    found = undetermined(prepared.setting, kept, other)
+    assert list(found) == [0, 0, ELSEWHERE, 0, 0, 0]
+    assert named(found) == "neuron 2 (ends elsewhere in the companion run)"
+    assert named(np.array([found, 0 * found]), [7, 9]).startswith("seed 7, neuron 2 (")
 
 
 def test_descent_makes_no_error_of_steps(small):
