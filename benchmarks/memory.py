@@ -3,8 +3,8 @@
     python benchmarks/memory.py [--samples 1000000] [--neurons 1000] [--dimension 20] [--block auto] [--table]
 
 A run of a single step is started as a process of its own, whose peak of resident memory is told at its end. With --table
-its samples are in `.npy` files, which stay on the disk. Half an hour of processor time at full size, nearly all of it for
-the products and activations of ten passes through the samples.
+its samples are in `.npy` files, which stay on the disk. A minute or two of processor time at full size, nearly all of it
+for the products and activations of ten passes through the samples.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ def attributes(scenario: Scenario, plan: Plan, status: Status, seconds: float, c
         "seed": np.array(scenario.seeds) if scenario.is_ensemble else scenario.seed,
         **_versions(),
         **_method(scenario),
+        **({"devices": plan.shares.devices} if plan.shares.devices > 1 else {}),
         "engine": plan.engine,
         "solver": plan.solver,
         "flow_coordinates": plan.coordinates,  # CF reserves the plain name

@@ -74,5 +74,6 @@ def _joined(scenario: Scenario, plans: Sequence[Plan]) -> Plan:
         reasons=tuple(f"{name}: {reason}" for name, plan in named for reason in plan.reasons),
         warnings=tuple(f"{name}: {warning}" for name, plan in named for warning in plan.warnings),
         follows_sliding=all(plan.follows_sliding for plan in plans),
+        shares=max((plan.shares for plan in plans), key=lambda shares: shares.devices),
         precision=", ".join(dict.fromkeys(plan.precision for plan in plans)),
     )

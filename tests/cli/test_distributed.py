@@ -67,6 +67,7 @@ def test_two_processes_give_the_run_of_one(started, folder):
     one = flowsim.run(flowsim.load(folder / "a.toml").replace({"flow.engine": "diffrax", "flow.solver": SOLVER}))
     both = flowsim.open(folder / "a.nc")
     assert sorted(file.name for file in folder.iterdir()) == ["a.nc", "a.toml"]
+    assert both.attrs["devices"] == 4
     rounding = 1e-9  # in sums over samples, which the flow amplifies
     for name in ("log_norm", "cosine", "loss", "margin"):
         np.testing.assert_allclose(both[name], one[name], rtol=rounding, atol=rounding)
