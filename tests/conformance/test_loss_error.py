@@ -67,3 +67,13 @@ def test_engines_agree_on_the_time_of_a_loss_at_large_inputs(engine):
     assert tree.attrs["status"] == fine.attrs["status"] == "done"
     # neurons alone left no time at all here: steps that jump over thousands of e-folds
     assert abs(tree["log10_time"][-1] / fine["log10_time"][-1] - 1) < 2e-3
+
+
+def test_neurons_that_all_but_rest_do_not_stop_steps_of_order_8():
+    # at a loss of e^520 some neurons see no sample but those of weight e^-400: squares of their errors underflow
+    small = {"data.radius": 30.0, "init.scale": 0.1, "flow.rtol": 1e-7, "evaluate": {}, "observe.times": 10}
+    until = {"log10_loss": 100.0, "steps": 100}
+    scenario = flowsim.load(find("limits/prelu_mixture"), {**small, "flow.solver": "dop853", "flow.until": until})
+    tree = flowsim.run(scenario, progress=False)
+    assert tree["log10_loss"][0] > 200
+    assert tree.attrs["status"] == "done"

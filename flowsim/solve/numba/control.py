@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite, sqrt
+from math import hypot, inf, isfinite, sqrt
 
 from ...arrays import Floats
 from ..constants import OUTPUT_FLOOR, SAME_SIZE, TURNS_AWAY
@@ -44,7 +44,8 @@ def step_error(
         if not single:
             # Hairer's combination of two estimates (dop853)
             third = relative(j, before, after, estimate[1], least, polar)
-            error = error if third == 0.0 else error * error / sqrt(error * error + 0.01 * third * third)
+            if third != 0.0:  # in a form whose squares do not underflow, for neurons that all but rest
+                error *= error / hypot(error, 0.1 * third)
         if not isfinite(error):
             return inf
         worst = max(worst, error)
