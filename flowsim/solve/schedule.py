@@ -95,8 +95,8 @@ class Schedule:
 
     def ahead(self, most: int) -> list[float]:
         """The next instants to keep, at most so many, of those that come before `bound`."""
-        if self.every_step:
-            return []
+        if self.every_step:  # only time 0 is known ahead
+            return [0.0][self.index :]
         if not self.open_ended:
             return self.instants[self.index : self.index + most]
         instants = (self._instant(index) for index in range(self.index, self.index + most))
