@@ -3,12 +3,14 @@
     python benchmarks/ladder.py [--problem mid wide] [--goal 1e-5] [--seed 0] [--rounds 3] [--quick] [--markdown FOLDER]
 
 General solvers get atol = rtol x initial scale. Each solver climbs a ladder of tolerances until its solution is within the
-goal at two rungs in a row; the first of the two counts. See README.md beside this file for what the columns mean.
+goal at two rungs in a row; the first of the two counts. One that takes far more than another general
+solver has taken gives up. See README.md beside this file for what the columns mean.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,6 +25,8 @@ from tables import claim, machine, say, short, text_table, write_markdown
 
 import flowsim
 
+#: A general solver gives up at a rung that takes so many times the processor seconds of the cheapest one that has arrived.
+HOPELESS = 2.0
 #: How much less than the best general solver flowsim is to take, and what makes each problem of the common one.
 PROBLEMS = {
     "mid": (1.7, {}),
@@ -121,7 +125,11 @@ def _climbed(case: Case, overrides: dict[str, object], options: argparse.Namespa
     reference = REFERENCE(case).hidden
     centers = rows_normalised(flowsim.build(flowsim.loads(SCENARIO, overrides=overrides)).centers)
     contenders = [contender for contender in CONTENDERS if find_spec(contender.needs)]
-    arrived = {each.name: _climb(each, case, reference, centers, options) for each in contenders}
+    arrived: dict[str, Arrived | None] = {}
+    for each in contenders:
+        there = [found.solution.processor for other, found in arrived.items() if found and not other.startswith(OURS)]
+        most = HOPELESS * min(there, default=math.inf)
+        arrived[each.name] = _climb(each, case, reference, centers, options, most)
     for _ in range(options.rounds - 1):
         for contender in contenders:
             found = arrived[contender.name]
@@ -134,8 +142,9 @@ def _climbed(case: Case, overrides: dict[str, object], options: argparse.Namespa
 
 
 def _climb(
-    contender: Contender, case: Case, reference: Floats, centers: Floats, options: argparse.Namespace
+    contender: Contender, case: Case, reference: Floats, centers: Floats, options: argparse.Namespace, most: float
 ) -> Arrived | None:
+    """most: processor seconds beyond which a rung is the last one."""
     first = None
     for rtol in RUNGS:
         solution = contender.solve(case, rtol, rtol * options.scale)
@@ -145,7 +154,9 @@ def _climb(
         if within and first is not None:
             return first
         first = Arrived(rtol, deviation, solution) if within else None
-    return None
+        if solution.processor > most:
+            break
+    return first
 
 
 def _best(arrived: dict[str, Arrived | None], names: set[str]) -> tuple[str, Arrived]:
@@ -159,7 +170,7 @@ def _ours(arrived: dict[str, Arrived | None]) -> tuple[str, Arrived]:
 
 def _row(name: str, found: Arrived | None, arrived: dict[str, Arrived | None]) -> tuple[str, ...]:
     if found is None:
-        return (name, "not reached", *[""] * (len(COLUMNS) - 2))
+        return (name, "gave up", *[""] * (len(COLUMNS) - 2))
     base, solution = _ours(arrived)[1].solution, found.solution
     return (
         name,

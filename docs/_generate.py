@@ -28,6 +28,7 @@ from flowsim.run.output import EARLY, SHARE
 from flowsim.scenario.scenario import DEFAULT_TAGS
 from flowsim.scenario.schema import schema
 from flowsim.solve.constants import HELD_BACK
+from flowsim.solve.diffrax.triangle import LEAST
 from flowsim.solve.plan import AUTO_MIXED_RTOL, IMPLICIT_LIMIT, MIXED_RTOL, SMALL, SMALLEST_CARTESIAN
 from flowsim.solve.schedule import LOG_SPAN
 from flowsim.solve.shares import BUDGET
@@ -97,6 +98,7 @@ def constants() -> dict[str, str]:
         "lock_quiet": f"{QUIET:g}",
         "memory_limit": f"{LIMITS['kept'].value / 2**30:g} GiB",
         "per_sample_limit": f"{PER_SAMPLE_LIMIT:,}",
+        "triangle_least": str(2 * LEAST),
         "quantiles": ", ".join(f"{share:g}" for share in QUANTILES),
         "small_mflop": f"{SMALL / 1e6:g}",
         "report_frames": str(FRAMES),

@@ -21,18 +21,24 @@ from ...kinds.activations import Activation
 from ...kinds.losses import Loss
 from ...problem import Reduced
 from .spread import WHOLE, Spread
+from .triangle import Triangle, triangle
 
 
 class Data(NamedTuple):
-    """The arrays of the problem on the device. inputs (n', r), of the type that products have; targets, weight (n',)."""
+    """The arrays of the problem on the device. inputs (n', r), of the type that products have; targets, weight (n',). For
+    neurons alone, inputs may be a triangle."""
 
-    inputs: jax.Array
+    inputs: jax.Array | Triangle
     targets: jax.Array
     weight: jax.Array
 
     @classmethod
-    def of(cls, reduced: Reduced, precision: str = "float64", spread: Spread = WHOLE) -> Data:
-        inputs = spread.place(reduced.inputs, 0, jnp.float32 if precision == "mixed" else jnp.float64)
+    def of(cls, reduced: Reduced, precision: str = "float64", spread: Spread = WHOLE, of_neurons: bool = False) -> Data:
+        """of_neurons: whether products with neurons are all that inputs are for."""
+        dtype = jnp.float32 if precision == "mixed" else jnp.float64
+        inputs = triangle(reduced.inputs, dtype) if of_neurons and spread == WHOLE else None
+        if inputs is None:
+            inputs = spread.place(reduced.inputs, 0, dtype)
         targets = spread.place(reduced.targets.T, -1, reduced.targets.dtype)
         return cls(inputs, targets, spread.place(reduced.sample_weight, 0, jnp.float64, filling=0.0))
 
@@ -52,15 +58,20 @@ class Data(NamedTuple):
 
     def project(self, direction: jax.Array) -> jax.Array:
         """(m, n'): <u_j, x_i> for unit directions (m, r)."""
-        return (direction.astype(self.inputs.dtype) @ self.inputs.T).astype(direction.dtype)
+        narrow = direction.astype(self.inputs.dtype)
+        found = self.inputs.project(narrow) if isinstance(self.inputs, Triangle) else narrow @ self.inputs.T
+        return found.astype(direction.dtype)
 
     def gather(self, pull: jax.Array) -> jax.Array:
         """(m, r): sum_i pull_ji x_i for (m, n'), scaled so that nothing underflows in the product's type."""
         if pull.dtype == self.inputs.dtype:
-            return pull @ self.inputs
+            return self._combined(pull)
         largest = jnp.max(jnp.abs(pull), axis=1, keepdims=True)
         scale = jnp.where(largest > 0, largest, 1.0)
-        return scale * ((pull / scale).astype(self.inputs.dtype) @ self.inputs).astype(pull.dtype)
+        return scale * self._combined((pull / scale).astype(self.inputs.dtype)).astype(pull.dtype)
+
+    def _combined(self, pull: jax.Array) -> jax.Array:
+        return self.inputs.gather(pull) if isinstance(self.inputs, Triangle) else pull @ self.inputs
 
 
 #: Of neurons: unit directions (m, r), log norms and ratios v/|w| (m,).

@@ -126,7 +126,9 @@ class DiffraxIntegrator:
         self._later = stepper(True) if plan.clock == GOING_OVER else self._stepper
         weights, everywhere = problem.weights, self._spread.everywhere
         outputs = jnp.asarray(weights.output_sign), jnp.asarray(weights.output_log)
-        self._constants = Constants(Data.of(reduced, plan.precision, self._spread), *everywhere(outputs))
+        of_neurons = not isinstance(self._stepper.coordinates, Tree)
+        data = Data.of(reduced, plan.precision, self._spread, of_neurons)
+        self._constants = Constants(data, *everywhere(outputs))
         self._watch = everywhere(Watch(*(jnp.asarray(array) for array in Watch.of(reduced))))
         self._aims = everywhere((self._goals, self._rtol))
         self._start = everywhere(self._stepper.coordinates.start(reduced))
