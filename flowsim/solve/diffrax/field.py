@@ -36,9 +36,8 @@ class Data(NamedTuple):
     def of(cls, reduced: Reduced, precision: str = "float64", spread: Spread = WHOLE, of_neurons: bool = False) -> Data:
         """of_neurons: whether products with neurons are all that inputs are for."""
         dtype = jnp.float32 if precision == "mixed" else jnp.float64
-        inputs = triangle(reduced.inputs, dtype) if of_neurons and spread == WHOLE else None
-        if inputs is None:
-            inputs = spread.place(reduced.inputs, 0, dtype)
+        found = triangle(reduced.inputs, dtype) if of_neurons and spread == WHOLE else None
+        inputs = spread.place(reduced.inputs, 0, dtype) if found is None else found
         targets = spread.place(reduced.targets.T, -1, reduced.targets.dtype)
         return cls(inputs, targets, spread.place(reduced.sample_weight, 0, jnp.float64, filling=0.0))
 
@@ -46,6 +45,12 @@ class Data(NamedTuple):
     def axes(self) -> Data:
         """The axis of each array along which samples are."""
         return Data(*(0, -1, 0))  # type: ignore[arg-type]
+
+    @property
+    def matrix(self) -> jax.Array:
+        """The inputs, which are for more than neurons."""
+        assert not isinstance(self.inputs, Triangle)
+        return self.inputs
 
     @property
     def samples(self) -> int:

@@ -57,7 +57,7 @@ class Tree:
         return rows / scale[:, None], jnp.log(scale), output / scale
 
     def outputs(self, state: State, constants: Constants) -> jax.Array:
-        return self.spread.each(lambda arrays, data: self._outputs(arrays, data.inputs), _arrays(state), constants.data)
+        return self.spread.each(lambda arrays, data: self._outputs(arrays, data.matrix), _arrays(state), constants.data)
 
     def _outputs(self, arrays: tuple[jax.Array, ...], inputs: jax.Array) -> jax.Array:
         """In float64, computed in the type that the inputs have."""
@@ -71,9 +71,9 @@ class Tree:
     def _falling(self, arrays: Arrays, data: Data) -> tuple[Arrays, jax.Array | None]:
         """(-grad L in each array, log of the loss where they are per unit of that)"""
         network = self.network
-        outputs, pull_back = jax.vjp(lambda trained: self._outputs(trained, data.inputs), arrays)
+        outputs, pull_back = jax.vjp(lambda trained: self._outputs(trained, data.matrix), arrays)
         pull = network.pull(outputs, lambda: _square(arrays), data)
-        scale = scale_of(pull, data.inputs)
+        scale = scale_of(pull, data.matrix)
         falling = tuple(scale * array for array in pull_back(pull / scale)[0])
         return falling, network.log_loss(outputs, data) if network.per_loss else None
 
