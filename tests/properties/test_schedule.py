@@ -149,3 +149,13 @@ def test_an_open_ended_grid_goes_on_until_times_are_floats_no_more(count, first_
     plan = schedule(count, "log", first_step, loss=0.1)
     assert len(kept_by(plan, [10.0**power for power in range(-9, 309)])) < 2 * count
     assert plan.next > 1e308 / LOG_SPAN
+
+
+@given(
+    count=counts, spacing=st.sampled_from(["linear", "log", "solver"]), end=ends | st.none(), index=st.integers(0, 90)
+)
+def test_the_first_of_the_instants_ahead_is_the_next_one(count, spacing, end, index):
+    plan = schedule(count, spacing, 1.0, **({"loss": 0.1} if end is None else {"time": end}))
+    plan.index = index
+    known = math.isfinite(plan.next) and plan.next < plan.bound
+    assert plan.ahead(1) == ([plan.next] if known else [])
