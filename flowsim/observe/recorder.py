@@ -339,8 +339,7 @@ class Recorder:
         else:
             indices = sorted(held)
         weights = [held[index] for index in indices]
-        neurons, features = self.setting.problem.hidden_direction.shape
-        features = features if neurons else 0  # as results have it, in which no neurons have no features
+        neurons, features = self.setting.problem.kept_shape
         return Trajectory(
             time=np.concatenate(self._times),
             log10_time=np.concatenate(self._log10_times) if self._log10_times else None,

@@ -144,6 +144,12 @@ class Problem:
         return self.network is None
 
     @property
+    def kept_shape(self) -> tuple[int, int]:
+        """(neurons, features) of the directions that results keep; (0, 0) without neurons."""
+        neurons, features = self.hidden_direction.shape
+        return neurons, features if neurons else 0
+
+    @property
     def has_neurons(self) -> bool:
         """Whether there is a first layer of neurons."""
         return self.network is None or self.network.neurons is not None

@@ -81,7 +81,7 @@ class Gathered:
         """Nothing yet. setting: that of one of the members."""
         members, slots = len(scenario.seeds), snapshot_indices(scenario)
         instants = np.array(Schedule.of(scenario, math.nan).instants)
-        shape = setting.problem.hidden_direction.shape
+        shape = setting.problem.kept_shape
 
         def nothing_yet() -> Trajectory:
             return Trajectory(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from flowsim import Constant, NotApplicable, NotCovered, Premise, Window
 from flowsim.evaluate.claim import Claim
 from flowsim.evaluate.findings import Finding, judged, layout, wary
+from flowsim.evaluate.global_error import FACTOR
 from flowsim.evaluate.verdicts import VERDICTS, counted, rows
 
 MET, UNMET = Premise("d >= 4", 5.0, 4.0, at_least=True), Premise("k <= 2", 3.0, 2.0)
@@ -80,7 +81,7 @@ def test_what_comes_first_decides():
     ("measured", "in_companion", "said"),
     [
         (1.99, 1.9899, ""),
-        (1.99, 1.984, "the run's error could turn this: 1.99 is known to 0.03"),
+        (1.99, 1.984, f"the run's error could turn this: 1.99 is known to {FACTOR * 0.006:.1g}"),
         (1.99, 2.001, "the run's error could turn this: in its companion the verdict is fails (2.001)"),
         (2.0, 2.0, ""),
         (1.0, math.nan, "the run's error could turn this: in its companion the verdict is not_covered (no number)"),
@@ -95,7 +96,8 @@ def test_so_does_one_whose_premise_the_error_could_turn():
     def found(value: float) -> Finding:
         return judged(claim(premises=lambda evidence: [Premise("k <= 2", value, 2.0)]), None)
 
-    assert "could turn the premise k <= 2: its margin is known to 0.05" in wary(found(1.98), found(1.97)).note
+    told = f"could turn the premise k <= 2: its margin is known to {FACTOR * 0.01:.1g}"
+    assert told in wary(found(1.98), found(1.97)).note
     assert wary(found(1.98), found(1.979)).note == ""
     assert "in its companion the verdict is outside (1)" in wary(found(1.98), found(2.01)).note
 
