@@ -267,7 +267,11 @@ def test_a_wrong_value_is_shown_with_what_is_allowed(text, key, message):
         ('[data]\ncenters = "c.csv"\nradius = 2.0', "data.radius", "only for drawn centres"),
         ("[data]\nnoise = { total = 0.1, per_coordinate = 0.1 }", "data.noise", "give exactly one"),
         ("[data]\nnoise = {}", "data.noise", "give exactly one"),
-        ("[flow]\nuntil = {}", "flow.until", "give at least one of time, loss, log10_loss, alignment, kkt, regained, steps"),
+        (
+            "[flow]\nuntil = {}",
+            "flow.until",
+            "give at least one of time, loss, log10_loss, alignment, kkt, regained, steps",
+        ),
         ("[model]\noutput_weight = 0.2", "model.output_weight", 'only with output = "fixed"'),
         (
             '[data]\nkind = "table"\npath = "x.csv"\n[loss]\nreduction = "per_cluster"',

@@ -65,3 +65,39 @@ def test_a_run_that_is_resumed_within_chebyshev_steps_is_the_one_that_was_not(sm
         again = integrator.save(integrator.advance(integrator.restore(begin), 400.0, 5))
         assert again.keys() == end.keys()
         assert all(np.array_equal(again[name], end[name]) for name in end)
+
+
+@pytest.mark.parametrize("fast", [1.0, 50.0])
+@in_float64
+def test_it_goes_over_where_the_step_is_longer_than_its_stability_allows_and_comes_back(fast):
+    solver, term = Switching(diffrax.Tsit5(scan_kind="lax"), Chebyshev(polar=True)), diffrax.ODETerm(field)
+    rates = jnp.array([0.1, fast])
+    state, length = jnp.array([1.0, 1e-3]), jnp.asarray(0.07)
+    memory = solver.init(term, 0.0, length, state, rates)
+    late = []
+    for _ in range(12):
+        state, _, _, memory, _ = solver.step(term, 0.0, length, state, rates, memory, False)
+        late.append(bool(memory.late))
+    assert any(late) == (fast * 0.07 > 0.7 * solver.limit)
+    if any(late):
+        assert float(memory.memory.radius) == pytest.approx(fast, rel=0.06)
+        # steps that the pair takes at ease
+        for _ in range(4):
+            state, _, _, memory, _ = solver.step(term, 0.0, length / 20, state, rates, memory, False)
+        assert not bool(memory.late)
+
+
+def field(time, state, rates):
+    return -rates * state
+
+
+def test_the_spectral_radius_is_seen_through_the_rounding_of_float32_products(small):
+    radii = []
+    for precision in ("float64", "mixed"):
+        prepared = Prepared(
+            small(**{**LONG, "flow__until": {"time": 100.0}}, flow__solver="rkc2", flow__precision=precision)
+        )
+        integrator = make(prepared.scenario, prepared.reduced, prepared.plan)
+        carry = integrator.advance(integrator.begin(), 100.0, 100_000)
+        radii.append(float(carry.solver_state.radius))
+    assert radii[1] == pytest.approx(radii[0], rel=0.1)
