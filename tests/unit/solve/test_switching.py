@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import diffrax
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
