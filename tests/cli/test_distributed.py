@@ -110,6 +110,7 @@ def test_no_process_goes_on_without_another(started, folder):
     under_way(folder)
     processes[1].kill()
     told = processes[0].communicate(timeout=PATIENCE)[0]
-    assert processes[0].returncode == 3, told
-    assert "another process of this run has ended" in told
+    # it ends by itself where a sum over the processes fails; where that waits on, JAX notices first, and aborts it
+    assert processes[0].returncode in (3, -signal.SIGABRT), told
+    assert processes[0].returncode != 3 or "another process of this run has ended" in told
     assert flowsim.open(folder / "a.nc").attrs["status"] == "running", "the last checkpoint is left"
