@@ -74,7 +74,8 @@ def cluster(workers: int | None, scheduler: str | None) -> Iterator[tuple[Any, s
         yield client, client.dashboard_link
 
 
-def _local(distributed: Any, workers: int) -> Any:
+def _local(distributed: Any, workers: int, again: bool = True) -> Any:
+    """again: whether workers that something has ended while they were starting are started once more."""
     try:
         return distributed.LocalCluster(
             n_workers=workers,
@@ -85,6 +86,8 @@ def _local(distributed: Any, workers: int) -> Any:
             silence_logs=logging.CRITICAL,
         )
     except RuntimeError as error:
+        if again:
+            return _local(distributed, workers, again=False)
         raise UsageError(
             f"the workers could not be started: {error} Each of them imports the script that it is started from, so there "
             "a sweep belongs under: if __name__ == '__main__':"

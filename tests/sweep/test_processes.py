@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -203,3 +204,21 @@ def test_a_script_that_its_workers_cannot_import_is_told_what_to_do(folder: Path
     assert ended.returncode == 1
     assert "UsageError: the workers could not be started" in ended.stderr
     assert "if __name__ == '__main__'" in ended.stderr.splitlines()[-1]
+
+
+def test_a_worker_that_is_killed_as_it_starts_is_started_again():
+    from flowsim.sweep.execute import cluster
+
+    killed = []
+
+    def kill_the_first() -> None:
+        end = time.monotonic() + PATIENCE
+        while not killed and time.monotonic() < end:
+            killed.extend(child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline()))
+        killed[0].kill()
+
+    killer = Thread(target=kill_the_first, daemon=True)
+    killer.start()
+    with cluster(1, None) as (client, _):
+        killer.join()
+        assert client.submit(os.getpid).result(timeout=PATIENCE) != killed[0].pid
