@@ -196,8 +196,8 @@ def _summary_shape(sizes: dict[str, int]) -> tuple[int, ...]:
 
 @dataclass
 class Recorder:
-    """Where kept instants go: they are observed in batches, each in one pass over the data, and no later than something is
-    asked about them.
+    """Where kept instants go: they are observed in batches, each in one pass over the data, and as late as can be, since
+    those that are dropped again need not be.
 
     origin, before: time of the whole run and counts of the solver at time 0 of what is recorded. attacked: name of an
     observable -> what it was where the first adversarial training ended. held: the indices of the instants whose weights
@@ -220,9 +220,9 @@ class Recorder:
     _numerics: dict[str, list[Floats]] = field(default_factory=dict)
     _weights: dict[int, tuple[Floats, ...]] = field(default_factory=dict)  # index of the instant -> what is held there
     _last: tuple[float, float] = (math.nan, math.nan)  # time, and log10 of it where that is kept, of the latest
-    _latest: Instant | None = None  # the last batch
+    _latest: Instant | None = None  # ends with the latest kept instant
     _met: str = ""
-    _log_losses: tuple[float, float] = (math.nan, math.nan)  # at the first and at the latest kept instant
+    _first_log_loss: float = math.nan  # at the first kept instant
 
     @property
     def stop_time(self) -> float:
@@ -244,20 +244,17 @@ class Recorder:
         start, now = self.setting.problem.weights.log_norm, self._latest.snapshot.log_norm[-1]
         if np.logaddexp.reduce(2 * now) < np.logaddexp.reduce(2 * start) + math.log(GROWN):
             return "alignment"
-        first, latest = self._log_losses
-        return "growth" if latest > first - math.log(2) else "convergence"
+        return "growth" if self.log_loss > self._first_log_loss - math.log(2) else "convergence"
 
     @property
     def separated(self) -> bool:
         """Whether all samples were on their own side at the latest kept instant."""
-        self._observe()
         return self._latest is not None and bool((self._latest.margin[-1] > 0).all())
 
     @property
     def log_loss(self) -> float:
         """log of the loss at the latest kept instant; nan before the first."""
-        self._observe()
-        return self._log_losses[1]
+        return math.nan if self._latest is None else float(self._latest.log_loss[-1])
 
     @property
     def room(self) -> int:
@@ -267,6 +264,7 @@ class Recorder:
     def keep(self, passed: Passed) -> str:
         """The stop condition that is watched at kept instants and that the last of them meets, in words; "" for none."""
         self._waiting.append(passed)
+        self._look_at(passed)
         last = passed.snapshot[-1]
         self._last = float(last.time), float(last.time if last.log10_time is None else last.log10_time)
         if sum(map(len, self._waiting)) >= self.room:
@@ -281,12 +279,20 @@ class Recorder:
         for begin in range(0, len(waiting), batch):
             self._take(waiting[begin : begin + batch])
 
+    def _look_at(self, passed: Passed) -> None:
+        """Have the latest instant of those that were passed at hand, without more of it than will be asked for."""
+        self._latest = Instant(self.setting, self._in_run(passed.snapshot[-1:]))
+
+    def _in_run(self, snapshots: Snapshot) -> Snapshot:
+        """By the time of the whole run."""
+        return replace(snapshots, time=self.origin + snapshots.time)
+
     def _take(self, batch: Passed) -> None:
         """Observe a batch."""
-        snapshots = replace(batch.snapshot, time=self.origin + batch.snapshot.time)
+        snapshots = self._in_run(batch.snapshot)
         instant = self._latest = Instant(self.setting, snapshots)
-        first, log_loss = self._log_losses[0], instant.log_loss.tolist()
-        self._log_losses = log_loss[0] if math.isnan(first) else first, log_loss[-1]
+        if math.isnan(self._first_log_loss):
+            self._first_log_loss = float(instant.log_loss[0])
         self._met = met(self.scenario.flow.until, instant, self.attacked)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values)
@@ -314,8 +320,12 @@ class Recorder:
         return _stride(self.scenario)
 
     def thin(self) -> None:
-        """Drop every other kept instant, the second first."""
-        self._observe()
+        """Drop every other kept instant, the second first. What waits is dropped unseen."""
+        if self._waiting:
+            waiting = Passed.join(self._waiting)[self._instants % 2 :: 2]
+            self._waiting = [waiting] if len(waiting) else []
+            if self._waiting:
+                self._look_at(waiting)
         for parts in (self._times, self._log10_times, *self._variables.values(), *self._numerics.values()):
             parts[:] = [np.concatenate(parts)[::2]] if parts else []
         self._instants = -(-self._instants // 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -80,7 +81,7 @@ def drive(
             met = recording.keep(passed)
             if rest is not None:
                 by_loss = course.report.loss_clock_from is not None
-                rest.note(passed.snapshot[-1], recording.log_loss, by_loss)
+                rest.note(passed.snapshot[-1], math.nan if by_loss else recording.log_loss, by_loss)
         while course.crowded:
             recording.thin()
             course.schedule.coarsen()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import time as wall
 import traceback
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,7 +60,7 @@ def fly(batch: Batch) -> Landed:
     results: dict[str, xr.DataTree] = {}
     records: list[Record] = []
     lone = len(batch.flights) == 1
-    with one_core():
+    with one_core(), own_files():
         hold(batch.plugins)
         for flight in batch.flights:
             for tree, found in _flown(flight, batch.folder):
@@ -67,7 +69,12 @@ def fly(batch: Batch) -> Landed:
                     results[group] = tree
                     found = [_placed(record, group) for record in found]
                 records += found
-    return Landed(tuple(records), _file(results))
+        return Landed(tuple(records), _file(results))
+
+
+def own_files() -> AbstractContextManager[Any]:
+    """What is written inside no other worker opens; xarray would have Dask's scheduler lock it at each access."""
+    return sys.modules["dask"].config.set(scheduler="synchronous") if "dask" in sys.modules else nullcontext()
 
 
 def _flown(flight: Flight, folder: str) -> Iterator[tuple[xr.DataTree | None, list[Record]]]:

@@ -106,6 +106,14 @@ def test_other_groups_are_taken_whatever_they_are(monkeypatch, swept):
     np.testing.assert_array_equal(dataset["median_attacked_radius"], [[0.3], [0.3]])
 
 
+def test_a_worker_asks_no_scheduler_to_lock_the_files_that_it_writes(swept, monkeypatch):
+    """Some 200 questions a point, which took longer than small points do."""
+    asked = []
+    monkeypatch.setattr("distributed.Lock.acquire", lambda *words, **options: asked.append(words))
+    assert swept().exit_code == 0
+    assert not asked
+
+
 def test_a_finished_sweep_is_left_as_it_is(swept, contents, tmp_path):
     swept()
     before = contents(tmp_path)

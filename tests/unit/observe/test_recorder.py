@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flowsim.observe import QUANTILES, Instant, instant, recorder
+from flowsim.observe import QUANTILES, Instant, Setting, instant, recorder
 from flowsim.solve import Passed
 
 
@@ -124,26 +124,57 @@ def test_the_phase_goes_from_alignment_over_growth_to_convergence(small, recorde
 
 
 @pytest.mark.parametrize(
-    ("loss", "until", "at_once"),
-    [("square", {"time": 20.0}, []), ("logistic", {"loss": 1e-9}, []), ("logistic", {"kkt": 1e-9}, [1] * 11)],
-    ids=["time", "loss", "kkt"],
+    ("instants", "at_once", "seen"),
+    [(6, 1, 7), (7, 1, 8), (6, 4, 6), (7, 4, 7), (6, 5, 6), (7, 5, 7), (6, 100, 4), (7, 100, 5)],
 )
-def test_instants_are_observed_together_unless_a_stop_condition_watches_each(
-    small, filled, monkeypatch, loss, until, at_once
-):
-    observed = []
+def test_what_waits_is_dropped_unseen(small, filled, moved, report_at, noted, monkeypatch, at_once, seen, instants):
+    def thinned(at_once: int):
+        monkeypatch.setattr(Setting, "batch", at_once)
+        recording = filled(small(observe__snapshots="all", flow__until={"loss": 0.1}), instants)
+        recording.thin()
+        later = moved(recording.setting, 0.2)
+        recording.keep(Passed.of([(later, report_at(0.2, steps=20))]))
+        assert recording.log_loss == Instant(recording.setting, later).log_loss
+        return recording.trajectory(complete=True)
+
+    expected = thinned(1)
+    noted.clear()
+    found = thinned(at_once)
+    assert sum(noted) == seen
+    assert (
+        found.kept_weights.tolist() == expected.kept_weights.tolist() == list(range(instants // 2 + instants % 2 + 1))
+    )
+    np.testing.assert_array_equal(found.direction, expected.direction)
+    for name, values in expected.variables.items():
+        np.testing.assert_array_equal(found.variables[name], values, err_msg=name)
+
+
+@pytest.fixture
+def noted(monkeypatch) -> list[int]:
+    """How many instants were observed, batch by batch."""
+    observed, observe = [], recorder.Selection.observe
 
     def noting(selection, many):
         observed.append(len(many.time))
         return observe(selection, many)
 
-    observe = recorder.Selection.observe
     monkeypatch.setattr(recorder.Selection, "observe", noting)
+    return observed
+
+
+@pytest.mark.parametrize(
+    ("loss", "until", "at_once"),
+    [("square", {"time": 20.0}, []), ("logistic", {"loss": 1e-9}, []), ("logistic", {"kkt": 1e-9}, [1] * 11)],
+    ids=["time", "loss", "kkt"],
+)
+def test_instants_are_observed_together_unless_a_stop_condition_watches_each(
+    small, filled, noted, loss, until, at_once
+):
     recording = filled(small(model={"activation": "relu"}, loss__kind=loss, flow__until=until), 11)
     assert recording.setting.batch > 11
-    assert observed == at_once
+    assert noted == at_once
     assert len(recording.trajectory(complete=True).variables["loss"]) == 11
-    assert observed == (at_once or [11])
+    assert noted == (at_once or [11])
 
 
 def test_waiting_instants_are_no_more_than_a_batch(small, filled, monkeypatch):
