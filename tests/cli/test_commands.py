@@ -161,11 +161,16 @@ def test_bash_completes_commands_names_and_options(flowsim, folder):
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_new_copies_a_scenario_that_says_the_same_with_its_schema_beside_it(flowsim, folder, name):
+def test_new_copies_a_scenario_that_says_the_same(flowsim, folder, name):
+    (folder / "flowsim.schema.json").touch()
     assert flowsim("new", name, "-o", "mine.toml").code == 0
     copy = (folder / "mine.toml").read_text()
     assert copy.startswith("#:schema ./flowsim.schema.json\n")
     assert package.loads(copy).model_dump() == package.load(shipped()[name]).model_dump()
+
+
+def test_new_writes_the_schema_beside_a_scenario(flowsim, folder):
+    assert flowsim("new", "quickstart").code == 0
     assert json.loads((folder / "flowsim.schema.json").read_text()) == schema()
 
 

@@ -155,7 +155,7 @@ def terminal() -> Iterator[tuple[int, int]]:
 @pytest.mark.skipif(sys.platform != "linux", reason="terminals are Linux's")
 def test_a_run_whose_terminal_goes_away_leaves_a_file_that_can_be_resumed(flowsim, folder, terminal):
     ours, theirs = terminal
-    longer = ("--set", "flow.until.time=1e5", "--set", 'observe.spacing="solver"')  # a checkpoint at every step
+    longer = ("--set", "flow.until.time=3e3", "--set", 'observe.spacing="solver"')  # a checkpoint at every step
     words = ["run", "a.toml", *longer, "--checkpoint-every", "0"]
     child = subprocess.Popen(
         [sys.executable, "-c", HANGS_UP, *words], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True

@@ -37,7 +37,7 @@ def apart(run, reference) -> float:
     return float(distance(run, reference).max())
 
 
-@pytest.mark.slow
+@pytest.mark.papers
 def test_six_clusters_agree_with_both_references_while_many_pairs_slide():
     problem, times = clusters(), np.array([0.5, 1.0])
     run = flown(problem, times, rtol=1e-6)

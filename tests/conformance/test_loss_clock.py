@@ -135,8 +135,15 @@ def at_common_times(first, second):
     return first.isel(time=common), second.isel(time=place[common])
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic"])
-@pytest.mark.parametrize("spacing", ["linear", "log"])
+@pytest.mark.parametrize(
+    ("loss", "spacing"),
+    [
+        ("exponential", "linear"),
+        ("logistic", "log"),
+        pytest.param("exponential", "log", marks=pytest.mark.papers),
+        pytest.param("logistic", "linear", marks=pytest.mark.papers),
+    ],
+)
 def test_a_flow_that_goes_over_to_the_loss_clock_stays_on_its_trajectory(small, loss, spacing):
     shared = {"loss__kind": loss, "flow__until": {"loss": 1e-6}, "flow__rtol": 1e-8, "observe__spacing": spacing}
     shared |= {"observe__times": 40}

@@ -138,8 +138,8 @@ def no_plugin_is_left() -> Iterator[None]:
 
 
 def of_a_paper(page: Path) -> list[pytest.MarkDecorator]:
-    """Pages about papers run what the papers did."""
-    return [pytest.mark.papers] if "papers" in page.parts else []
+    """Pages about papers and theories run what these did."""
+    return [pytest.mark.papers] if {"papers", "theory", "purification_images.md"} & set(page.parts) else []
 
 
 @pytest.mark.parametrize(

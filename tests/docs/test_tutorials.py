@@ -14,6 +14,8 @@ from support.scripts import DOCS
 from support.stated import disagreeing, exceeded, unwritten
 
 PAGES = sorted((DOCS / "tutorials").glob("*.md"))
+#: They train networks of other shapes, or what a theorem speaks of.
+LONG = ("own_data", "theorem")
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::tags: \[([^\]]*)\]\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What is not words: front matter, code and formulas, and addresses of links.
 NOT_WORDS = re.compile(r"\A---.*?^---$|^```.*?^```$|`[^`]*`|\$\$.*?\$\$|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
@@ -43,7 +45,9 @@ def test_there_are_tutorials():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.papers] * (page.stem in LONG)) for page in PAGES]
+)
 def test_a_tutorial_runs_and_says_what_comes_out(page, tmp_path, monkeypatch, request):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -52,7 +52,7 @@ def check_without(folder: Path, *sorts: str) -> None:
         assert not any(name.startswith(GONE[sort][1]) for name in kinds[sort])
 
 
-@pytest.mark.slow
+@pytest.mark.papers
 @pytest.mark.parametrize("sorts", TOGETHER.values(), ids=TOGETHER)
 def test_without_a_file_of_each_of_some_sorts_all_else_works(tmp_path, sorts):
     check_without(tmp_path, *sorts)

@@ -167,22 +167,27 @@ def refused_to_ensembles(scenario: flowsim.Scenario) -> dict[str, str]:
     return {}
 
 
+#: What tells kinds of a section apart, and the roads that a run takes.
+TELLING = ("kind", "shape", "activation", "method", "engine", "stage", "evaluate")
+
+
 def words_of(value: object, key: str = "") -> Iterator[str]:
-    """Which words and switches a scenario has under which keys, and which keys it has at all."""
+    """Which kinds of what a scenario has."""
     if isinstance(value, dict):
         for name, part in value.items():
-            if name not in ("title", "sweep"):
-                yield from words_of(part, f"{key}.{name}")
+            yield from words_of(part, f"{key}.{name}")
+            if name in TELLING:
+                yield f"{key}.{name}"
     elif isinstance(value, list):
         for part in value:
             yield from words_of(part, key)
-    else:
-        yield f"{key} = {value}" if isinstance(value, str | bool) else key
+    elif key.rpartition(".")[2] in TELLING:
+        yield f"{key} = {value}"
 
 
 def by_what_they_say() -> Iterator[Any]:
-    """The shipped scenarios but those for an accelerator. A choice of them says all that is said in any; the others, and
-    convolutional networks but one, which take long to compile, are for make test-papers."""
+    """The shipped scenarios but those for an accelerator. A choice of them has all kinds that there are in any; the others,
+    and convolutional networks but one, which take long to compile, are for make test-papers."""
     said = {}
     for name, file in shipped().items():
         if "accelerator" not in file.read_text():

@@ -232,7 +232,9 @@ ADAMW = {"method": "adamw", "step": 0.05, "batch": 4, "weight_decay": 0.1, "iter
 FLOW = {"until": {"time": 4.0}}
 
 
-@pytest.mark.parametrize("keys", [MOMENTUM, ADAMW, FLOW], ids=["sgd", "adamw", "flow"])
+@pytest.mark.parametrize(
+    "keys", [MOMENTUM, pytest.param(ADAMW, marks=pytest.mark.papers), FLOW], ids=["sgd", "adamw", "flow"]
+)
 def test_an_equinox_module_goes_on_after_it_was_killed_as_if_it_had_not_been(keys, images, tmp_path, monkeypatch):
     def run(output, **more):
         return flowsim.flow(
