@@ -70,7 +70,8 @@ def engine(tmp_path):
         shutil.copy(source, tmp_path / "package" / source.relative_to(PACKAGE))
     (numba / "caller.py").write_text(CALLER)
     code = "from package.solve.numba.caller import ask; print(ask(), sum(ask.stats.cache_hits.values()))"
-    environment = {**os.environ, "FLOWSIM_CACHE": str(tmp_path / "cache")}
+    # Python takes a module's .pyc for current where source of the same size was written in the same second
+    environment = {**os.environ, "FLOWSIM_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def ask(value: float) -> tuple[float, bool]:
         (numba / "callee.py").write_text(CALLEE.format(value=value))
