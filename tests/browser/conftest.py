@@ -52,6 +52,13 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     browser.quit()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_plays_on(chromium: Any) -> Iterator[None]:
+    """An animation that a test has left takes its time from the tests that follow."""
+    yield
+    chromium.get("about:blank")
+
+
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Pages about results that no solver made."""
