@@ -27,7 +27,7 @@ def test_a_loss_that_only_dying_neurons_still_lower_is_not_separated(scenario_of
     assert tree.attrs["status"] == "not_separated"
     assert "dying" in tree.attrs["status_cause"]
     assert tree["loss"].values[-1] == pytest.approx(0.5, rel=1e-3)
-    # steps to a loss that is flat to 1e-6 of itself, not the budget of 2000; a pair of order 5 takes 1240 in Cartesian coordinates
+    # steps to a loss that is flat to 1e-6 of itself, not the budget; in Cartesian coordinates a pair of order 5 takes 1240
     assert tree["numerics/steps"].values[-1] < 1500
 
 
