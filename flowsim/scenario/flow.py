@@ -298,7 +298,7 @@ class Flow(Section):
             yield Broken("weight_decay", 'decays weights as such with method = "adamw"; use that', ("method",))
         if self.nesterov and not self.momentum:
             yield Broken("momentum", "required with nesterov = true", ("nesterov",))
-        if self.schedule is not None and self.last_iteration is None:
+        if self.schedule is not None and self.step is not None and self.until.time is None:
             yield Broken("schedule", "needs to know the last iteration; give iterations or until.time", ("iterations",))
 
     @property

@@ -424,6 +424,10 @@ def test_a_wrong_type_hides_no_broken_rule_and_no_missing_file(text, keys):
         ('[model]\noutput = "fixd"\noutput_weight = 0.2', "model.output"),
         ('[model]\nactivation = "leaky"\nslope = 0.2', "model.activation"),
         ("[flow]\nuntil = { tiem = 3.0 }", "flow.until.tiem"),
+        (
+            '[flow]\nmethod = "gradient_descent"\nstep = 1e-300\nschedule = { kind = "constant" }\nuntil = { time = 1e22 }',
+            "flow.step",
+        ),
     ],
 )
 def test_what_rests_on_a_mistake_is_not_held_against_the_scenario(text, key):
