@@ -243,6 +243,8 @@ class Recorder:
         start, now = self.setting.problem.weights.log_norm, self._latest.snapshot.log_norm[-1]
         if np.logaddexp.reduce(2 * now) < np.logaddexp.reduce(2 * start) + math.log(GROWN):
             return "alignment"
+        if math.isnan(self._first_log_loss):
+            self._observe()
         return "growth" if self.log_loss > self._first_log_loss - math.log(2) else "convergence"
 
     @property
@@ -263,9 +265,6 @@ class Recorder:
     def keep(self, passed: Passed) -> str:
         """The stop condition that is watched at kept instants and that the last of them meets, in words; "" for none."""
         self._waiting.append(passed)
-        if self._latest is None:
-            self._look_at(passed[:1])
-            self._first_log_loss = self.log_loss
         self._look_at(passed)
         last = passed.snapshot[-1]
         self._last = float(last.time), float(last.time if last.log10_time is None else last.log10_time)
@@ -293,6 +292,8 @@ class Recorder:
         """Observe a batch."""
         snapshots = self._in_run(batch.snapshot)
         instant = self._latest = Instant(self.setting, snapshots)
+        if math.isnan(self._first_log_loss):
+            self._first_log_loss = float(instant.log_loss[0])
         self._met = met(self.scenario.flow.until, instant, self.attacked)
         for name, values in self.selection.observe(instant).items():
             self._variables.setdefault(name, []).append(values)

@@ -32,9 +32,9 @@ SAFE = 1.15
 PERTURBATION, LINEAR = 1e-8, 1e-3
 #: The same beside products in float32.
 MIXED_PERTURBATION = 3e-4
-#: Stability holds a pair back where its step is this part of the longest that it is stable for, in so many steps in a row.
-#: Two in a row are rare where the controller lets steps swing about that length.
-HELD_BACK, HELD_STEPS = 0.5, 1
+#: Stability holds a pair back where its step is this part of the longest that it is stable for. One step is enough to tell:
+#: two in a row are rare where the controller lets steps swing about that length.
+HELD_BACK = 0.5
 
 #: On the loss clock the log of the loss errs in a step by at most so many tolerances of itself.
 LOSS_ERROR = 10.0

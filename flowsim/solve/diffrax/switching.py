@@ -15,15 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ..constants import HELD_BACK, HELD_STEPS
+from ..constants import HELD_BACK
 from ..stability import reach
 from .chebyshev import Chebyshev, Memory
 
 
 class Both(NamedTuple):
     """Between two steps. memory: of the Chebyshev steps, and the velocity for both. late: whether the last step was one of
-    these; stiff: whether the next one is to be. signs: steps in a row that speak for the other method; patience: how many
-    it takes to leave the pair. spent: evaluations of the last step, accepted or not."""
+    these; stiff: whether the next one is to be. signs: steps of the pair in a row that were held back; patience: how many
+    it takes to leave it. spent: evaluations of the last step, accepted or not."""
 
     memory: Memory
     late: jax.Array
@@ -60,7 +60,7 @@ class Switching(eqx.Module):
     def init(self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any) -> Both:
         memory, none = self.late.init(terms, t0, t1, y0, args), jnp.zeros((), int)
         no = jnp.array(False)
-        return Both(memory, no, no, none, none + HELD_STEPS, none)
+        return Both(memory, no, no, none, none + 1, none)
 
     def step(
         self, terms: Any, t0: Any, t1: Any, y0: Any, args: Any, solver_state: Both, made_jump: Any
@@ -109,14 +109,12 @@ class Switching(eqx.Module):
         spent = state.spent + memory.spent
         # what the pair would take for as long a time, in steps as long as it is stable for
         dear = spent > self.stages * (t1 - t0) * memory.radius / self.limit
-        signs = jnp.where(dear, state.signs + 1, 0)
-        back = signs >= HELD_STEPS
         later = Both(
             memory,
             late=jnp.array(True),
-            stiff=~back,
-            signs=jnp.where(back, 0, signs),
-            patience=jnp.where(back, 2 * state.patience, state.patience),
+            stiff=~dear,
+            signs=jnp.zeros_like(state.signs),
+            patience=jnp.where(dear, 2 * state.patience, state.patience),
             spent=spent,
         )
         # of the stages, the first is all that a look inside needs
@@ -126,8 +124,8 @@ class Switching(eqx.Module):
     def refused(self, before: Both, after: Both) -> Both:
         """What is left of a step that was refused: what it has learnt of the spectral radius."""
         memory = after.memory._replace(velocity=before.memory.velocity)
-        signs = jnp.where(after.late, after.signs, before.signs)
-        return after._replace(memory=memory, signs=jnp.where(after.stiff == before.stiff, signs, 0))
+        unchanged = ~after.late & (after.stiff == before.stiff)
+        return after._replace(memory=memory, signs=jnp.where(unchanged, before.signs, 0))
 
     def inside(self, terms: Any, t0: Any, t1: Any, args: Any, dense: Any, state: Both, time: Any) -> Any:
         """The state within the step from t0 to t1 that has left these."""

@@ -13,6 +13,7 @@ import flowsim
 from flowsim.kinds.trees import in_float64
 from flowsim.run.prepare import Prepared
 from flowsim.solve import make, plan
+from flowsim.solve.constants import HELD_BACK
 from flowsim.solve.diffrax.chebyshev import Chebyshev
 from flowsim.solve.diffrax.switching import Switching, _square
 from flowsim.solve.stability import reach
@@ -59,7 +60,7 @@ def test_a_run_that_is_resumed_within_chebyshev_steps_is_the_one_that_was_not(sm
         saved.append(integrator.save(carry))
         late.append(bool(carry.solver_state.late))
         carry = integrator.advance(carry, 400.0, 5)
-    assert True in late
+    assert any(late)
     for begin, end in pairwise(saved[late.index(True) - 1 :]):
         again = integrator.save(integrator.advance(integrator.restore(begin), 400.0, 5))
         assert again.keys() == end.keys()
@@ -77,7 +78,7 @@ def test_it_goes_over_where_the_step_is_longer_than_its_stability_allows_and_com
     for _ in range(12):
         state, _, _, memory, _ = solver.step(term, 0.0, length, state, rates, memory, False)
         late.append(bool(memory.late))
-    assert any(late) == (fast * 0.07 > 0.7 * solver.limit)
+    assert any(late) == (fast * 0.07 > HELD_BACK * solver.limit)
     if any(late):
         assert float(memory.memory.radius) == pytest.approx(fast, rel=0.06)
         # steps that the pair takes at ease
